@@ -1,12 +1,14 @@
-"""Finds paths that a command may use although its words do not name them: matches of globs, and files in folders
-that are read as a whole."""
+"""Finds paths that a call may use although nothing declares them: matches of globs, files in folders that a command
+reads as a whole, and texts in arguments."""
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import islice, product
-from posixpath import join
+from posixpath import basename, join
+from typing import cast
+from urllib.parse import unquote
 
 from callgate.policy.path_patterns import PathPattern
 from callgate.policy.protected import is_beneath, is_secret
@@ -14,6 +16,7 @@ from callgate.words.late_pattern import late_pattern
 from callgate.words.resolved_path import ResolvedPath
 
 _GLOB = late_pattern(r"[*?[]")
+_LONGEST_PATH = 1_024
 _MOST_PATHS = 32
 _MOST_LISTED = 5_000
 _MOST_FILLED = 300
@@ -110,3 +113,31 @@ def may_contain(folder: ResolvedPath, pattern: PathPattern, *, root: str, home: 
 def _literal(path: str) -> str:
     found = _GLOB.search(path)
     return path if found is None else path[: found.start()].rpartition("/")[0]
+
+
+# ---- arguments -----------------------------------------------------------------------------------------------------
+
+
+def paths_in(text: str) -> list[str]:
+    """Return the paths that a tool may read from the text: stripped, without ``file://`` or ``@``. The name of a key
+    is also resolved in the working folder of this process."""
+    path = text.strip().removeprefix("@")
+    path = unquote(path[len("file://") :]) if path.startswith("file://") else path
+    found = [text] if path in ("", text) else [text, path]
+    return [*found, join(os.getcwd(), path)] if is_secret(basename(path)) else found
+
+
+def may_be_path(text: str) -> bool:
+    return 0 < len(text) <= _LONGEST_PATH and text.isprintable()
+
+
+def texts_in(value: object) -> Iterator[str]:
+    """Return all texts in an argument at any depth, except keys of objects."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in cast("Mapping[object, object]", value).values():
+            yield from texts_in(each)
+    elif isinstance(value, Sequence) and not isinstance(value, bytes):
+        for each in cast("Sequence[object]", value):
+            yield from texts_in(each)

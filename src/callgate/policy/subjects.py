@@ -6,19 +6,18 @@ arguments are classified by their names and content; this can only make a decisi
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from posixpath import basename, dirname, join
+from posixpath import dirname, join
 from typing import Any, Literal, cast
-from urllib.parse import unquote
 
 from callgate import shell
 from callgate.core.capabilities import facts_of
 from callgate.core.ports import Case
 from callgate.formats.display import look_alikes
 from callgate.policy.hosts import host_of, normal_host
-from callgate.policy.implied_paths import expand_glob, secrets_in
-from callgate.policy.protected import danger, is_secret
+from callgate.policy.implied_paths import expand_glob, may_be_path, paths_in, secrets_in, texts_in
+from callgate.policy.protected import danger
 from callgate.policy.shorten import brief
 from callgate.words.declared import USUAL_NAMES
 from callgate.words.noun import noun
@@ -35,7 +34,6 @@ _MOST_DECLARED = 10_000
 _MOST_PATTERNS = 80
 _MOST_CHARACTERS = 20_000
 _MOST_TEXTS = 100
-_LONGEST_PATH = 1_024
 _TELLING = frozenset[str]().union(*USUAL_NAMES.values())
 _FOLDERS = ("cwd", "workdir", "working_directory", "directory", "dir", "folder")
 
@@ -342,7 +340,7 @@ class Subject:
         usual = frozenset[str]() if "reads" in self.declared.ruled_out else USUAL_NAMES["reads"]
         found: dict[str, ResolvedPath] = {}
         for name, text in self._undeclared():
-            for path in (each for spelled in _meant_by(text) for each in self._both(spelled)):
+            for path in (each for spelled in paths_in(text) for each in self._both(spelled)):
                 place = self.case.resolve_path(path)
                 if makes or name in usual or place.kind != "missing":
                     found.setdefault(path, place)
@@ -356,7 +354,7 @@ class Subject:
         left = _MOST_TEXTS
         for name, value in (*arguments.items(), ("", self.declared.environment)):
             for text in texts_in(value):
-                if _may_be_path(text):
+                if may_be_path(text):
                     left -= 1
                     yield name, text
                 if not left:
@@ -479,7 +477,7 @@ def may_use_paths(case: Case) -> bool:
                 return True
             for text in texts_in(cast(Any, value)):
                 left -= 1
-                if not left or (_may_be_path(text) and any(_is_there(case, each) for each in _meant_by(text))):
+                if not left or (may_be_path(text) and any(_is_there(case, each) for each in paths_in(text))):
                     return True
     return False
 
@@ -489,28 +487,3 @@ _TEXT_TYPES = (str, list, dict)
 
 def _is_there(case: Case, path: str) -> bool:
     return path[0] == "~" or case.resolve_path(path).kind != "missing"
-
-
-def _meant_by(text: str) -> list[str]:
-    """Return the paths that a tool may read from the text: stripped, without ``file://`` or ``@``. The name of a key
-    is also resolved in the working folder of this process."""
-    path = text.strip().removeprefix("@")
-    path = unquote(path[len("file://") :]) if path.startswith("file://") else path
-    found = [text] if path in ("", text) else [text, path]
-    return [*found, join(os.getcwd(), path)] if is_secret(basename(path)) else found
-
-
-def _may_be_path(text: str) -> bool:
-    return 0 < len(text) <= _LONGEST_PATH and text.isprintable()
-
-
-def texts_in(value: object) -> Iterator[str]:
-    """Return all texts in an argument at any depth, except keys of objects."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for each in cast("Mapping[object, object]", value).values():
-            yield from texts_in(each)
-    elif isinstance(value, Sequence) and not isinstance(value, bytes):
-        for each in cast("Sequence[object]", value):
-            yield from texts_in(each)
