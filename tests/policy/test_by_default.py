@@ -22,7 +22,7 @@ from tests.rows import rows
         (case_of("Read", file_path="/srv/a.py"), "ask", "/srv/a.py, outside the workspace"),
         (case_of("Read", traits=Traits("none")), "allow", "it only reads"),
         (case_of("Grep", pattern="x"), "allow", "only inside the workspace"),
-        (case_of("Write", file_path="a.py"), "ask", "it changes a.py; Edit(./a.py) would allow it"),
+        (case_of("Write", file_path="a.py"), "ask", "it changes a.py; Write(./a.py) would allow it"),
         (case_of("WebFetch", url="https://example.com/a"), "ask", "WebFetch(domain:example.com)"),
         (case_of("WebFetch", url="x"), "ask", "cannot be told"),
         (case_of("WebSearch", query="x"), "ask", "network"),

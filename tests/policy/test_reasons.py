@@ -12,11 +12,12 @@ from callgate.policy.choices import choices_for
 from callgate.policy.rules import Rulebook
 from callgate.policy.shorten import brief, sentence
 from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Choice, Deny, Effect, Pattern
+from callgate.words.declared import Declared
 from callgate.words.traits import Traits, writes
 from tests.policy.gate_kit import book, case_of, decided, line, rules, shell
 from tests.rows import rows
 
-WOULD = re.compile(r"; (?:the rule )?(?P<rules>[A-Za-z_]+(?:\(.*\))?) would(?: allow it)?\Z")
+WOULD = re.compile(r"; (?:the rule |a rule )?(?P<rules>[A-Za-z_]+(?:\(.*\))?) would(?: allow (?:it|that))?\Z")
 
 
 def asked(case: Case, rulebook: Rulebook | None = None) -> str:
@@ -133,11 +134,11 @@ def test_what_a_tool_itself_proposes_for_always_is_not_taken_for_a_prefix() -> N
 # ---- files ------------------------------------------------------------------------------------------------------
 
 FILES: Sequence[tuple[str, str]] = [
-    ("src/a.py", "it changes src/a.py; Edit(./src/a.py) would allow it"),
-    ("a.py", "it changes a.py; Edit(./a.py) would allow it"),
+    ("src/a.py", "it changes src/a.py; Write(./src/a.py) would allow it"),
+    ("a.py", "it changes a.py; Write(./a.py) would allow it"),
     ("app/[id]/(main) x/q?.ts", "Edit(./app/\\[id\\]/(main) x/q\\?.ts) would allow it"),
     ("/tmp/x*.py", "it changes /tmp/x*.py, outside the workspace; Edit(//tmp/x\\*.py) would allow it"),
-    ("naïve/ö.txt", "Edit(./naïve/ö.txt) would allow it"),
+    ("naïve/ö.txt", "Write(./naïve/ö.txt) would allow it"),
 ]
 
 
@@ -150,10 +151,39 @@ def test_a_question_about_a_file_names_the_rule_on_it(path: str, says: str) -> N
     assert isinstance(decided(case, rules(allow=[rule])), Allow)
 
 
-@rows("path", ["src/a.py", "a.py", "a b/c.py"])
-def test_the_reason_and_the_choices_of_a_question_spell_a_file_alike(path: str) -> None:
-    case = case_of("Edit", file_path=path)
-    assert offered(asked(case))[0] in [choice.rule for choice in choices_for(case)]
+def declared_address(url: str) -> Declared:
+    return Declared(frozenset({"address"}), address=url)
+
+
+def declared_write(path: str) -> Declared:
+    return Declared(frozenset({"writes"}), writes=(path,))
+
+
+CHOSEN: Sequence[tuple[str, dict[str, str], Traits | None]] = [
+    ("Edit", {"file_path": "src/a.py"}, None),
+    ("Edit", {"file_path": "a b/c.py"}, None),
+    ("Write", {"file_path": "src/a.py"}, None),
+    ("Write", {"file_path": "a.py"}, None),
+    ("NotebookEdit", {"notebook_path": "n/a.ipynb"}, None),
+    ("ApplyPatch", {"patch": "*** Begin Patch\n*** Update File: a.py\n*** End Patch"}, None),
+    ("Bash", {"command": "make test"}, None),
+    ("Bash", {"command": "npm run lint"}, None),
+    ("WebFetch", {"url": "https://example.com/a"}, None),
+    ("get_page", {"url": "https://example.com/a"}, Traits("none", declared=declared_address("https://example.com/a"))),
+    ("Agent", {"subagent_type": "explore", "prompt": "look"}, None),
+    ("save", {"to": "out/a.txt"}, Traits("mutating", declared=declared_write("out/a.txt"))),
+]
+
+
+@rows("tool, arguments, traits", CHOSEN)
+def test_the_reason_and_the_choices_of_a_question_name_one_rule(
+    tool: str, arguments: dict[str, str], traits: Traits | None
+) -> None:
+    case = case_of(tool, arguments=arguments, traits=traits)
+    named = offered(asked(case))
+    assert named, asked(case)
+    assert named[0] in [choice.rule for choice in choices_for(case)]
+    assert isinstance(decided(case, rules(allow=named)), Allow)
 
 
 @given(st.lists(st.text("ab.* ?[]()-~#é", min_size=1, max_size=6), min_size=1, max_size=3))

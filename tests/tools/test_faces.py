@@ -74,7 +74,11 @@ def test_the_table_is_sorted_and_a_wrong_name_is_refused_with_the_right_ones() -
 
 def test_resolve_has_all_three() -> None:
     face = face_of(Resolution(), {"action": "apply", "reason": "it is right"})
-    assert (face.title, face.icon, face.line) == ("Apply or discard", "edit", "resolve")
+    assert (face.title, face.icon, face.line) == (
+        "Apply or discard",
+        "edit",
+        "resolve(action=apply, reason=it is right)",
+    )
 
 
 def by_default(**options: Any) -> str:
@@ -155,4 +159,4 @@ def test_a_session_tells_doors_the_face_of_a_call_by_name_or_alias_known_or_not(
     with Session(ScriptedModel(), [greet]) as session:
         assert session.face("greet", {"name": "Ada"}).title == session.face("hi", {"name": "Ada"}).title == "Say hello"
         face = session.face("mcp__s__gone", {"n": 1})
-        assert (face.title, face.icon, face.line) == ("s: Gone", "run", "mcp__s__gone")
+        assert (face.title, face.icon, face.line) == ("s: Gone", "run", "mcp__s__gone(n=1)")

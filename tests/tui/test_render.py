@@ -165,7 +165,7 @@ def test_a_running_call_shows_its_time_its_place_its_gauge_and_its_newest_lines(
         (
             call(result=Result((Text("\n".join(map(str, range(20)))),))),
             "run",
-            "✓ Bash(npm test)  done\n  … 15 more lines (Ctrl-O)\n  15\n  16\n  17\n  18\n  19",
+            "✓ Bash(npm test)  done · 20 lines\n  … 15 more lines (Ctrl-O)\n  15\n  16\n  17\n  18\n  19",
         ),
         (
             call(result=Result((Text("x"),), details={"lines": [1, 120], "of": 500})),
@@ -186,7 +186,7 @@ def test_a_running_call_shows_its_time_its_place_its_gauge_and_its_newest_lines(
         (
             call(result=Result((), (Display("text", "[x] one\n[>] two\n[ ] three", "To do"),))),
             "think",
-            "✓ Bash(npm test)  done\n  ✓ one\n  ▸ two\n  ○ three",
+            "✓ Bash(npm test)  done · 1 of 3 done\n  ✓ one\n  ▸ two\n  ○ three",
         ),
         (
             call(result=Result((), (Display("table", {"columns": ["a", "b"], "rows": [[1, "x"]]}),))),
@@ -291,9 +291,7 @@ def test_prompts_thoughts_notices_and_ends() -> None:
     assert shown(EndBlock(RunEnded(0, "done"), 5.0)) == ""
     assert shown(EndBlock(RunEnded(0, "done"), 75.0, 1234, 0.5)) == "\n· 1 min 15 s · 1,234 tokens written · $0.50"
     assert shown(EndBlock(RunEnded(0, "interrupted"), 2.0)) == "\n! The run was interrupted."
-    assert (
-        shown(ActionBlock("1", "rename x", "discarded", "wrong", "person")) == "⊘ discarded by person: rename x. wrong"
-    )
+    assert shown(ActionBlock("1", "rename x", "discarded", "wrong", "person")) == "⊘ Discarded by you: rename x. wrong"
 
 
 @rows(

@@ -13,7 +13,7 @@ from callgate.core.ports import Case
 from callgate.host.clock import LoopClock
 from callgate.host.paths import Resolver
 from callgate.host.sandbox.proven_sandbox import ProvenSandbox
-from callgate.policy.answer_rules import as_rule, describe, why_not_narrower
+from callgate.policy.answer_rules import as_rule, why_not_narrower
 from callgate.policy.checks import standard_checks
 from callgate.policy.entries import SettingsFault
 from callgate.policy.explanation import ExplainedStep, Explanation, Reading, explain
@@ -193,7 +193,7 @@ class WorkspacePolicy:
         after = replace(before.policy, pattern=pattern)
         why = why_not_narrower(before.policy, after, root=self._root, home=self._home)
         if why is not None:
-            now = _covers(before.policy)
+            now = before.policy.covers
             raise UsageError(f"{text} is not narrower than {now}: {why}; revoke {id} and add another")
         return self._answer(before), self._answer(memory.replace(id, after))
 
@@ -232,11 +232,7 @@ class WorkspacePolicy:
     def _answer(self, found: Remembered) -> KeptAnswer:
         content = as_rule(found.policy, self._root, self._home).content
         problem = f"it cannot be read ({content.why}); revoke it" if isinstance(content, UnreadableContent) else ""
-        return KeptAnswer(found.id, found.policy, _covers(found.policy), found.expired, problem)
-
-
-def _covers(policy: ApprovalPolicy) -> str:
-    return describe(policy).removeprefix(f"policy {policy.effect} ").removesuffix(f" [{policy.scope}]")
+        return KeptAnswer(found.id, found.policy, found.policy.covers, found.expired, problem)
 
 
 def trust_store(root: AnyPath | None = None) -> Trust:

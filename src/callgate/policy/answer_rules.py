@@ -72,14 +72,7 @@ def _content(tool: str, pattern: Pattern, root: str, home: str) -> Content:
 
 def describe(policy: ApprovalPolicy) -> str:
     """Return the name of a remembered answer, as in ``Decision.by``."""
-    pattern = policy.pattern
-    if pattern is None:
-        reach = ""
-    elif pattern.kind == "exact":
-        reach = f"(these arguments, {pattern.value[:8]})"
-    else:
-        reach = f"({pattern.value}{':*' if pattern.kind == 'prefix' else ''})"
-    return f"policy {policy.effect} {policy.tool}{reach} [{policy.scope}]"
+    return f"policy {policy.effect} {policy.covers} [{policy.scope}]"
 
 
 def why_not_narrower(before: ApprovalPolicy, after: ApprovalPolicy, *, root: str, home: str) -> str | None:

@@ -12,7 +12,7 @@ from callgate.core.ports import Case, Check, Verdict
 from callgate.policy.answer_rules import as_rule
 from callgate.policy.call_grants import Grants
 from callgate.policy.placement import unreviewed, why_outside
-from callgate.policy.reasons import Guard, what_would_read, what_would_run, why_not_allowed
+from callgate.policy.reasons import Guard, as_offered, what_would_read, what_would_run, why_not_allowed
 from callgate.policy.rule_contents import CommandContent, PathContent, UnreadableContent
 from callgate.policy.rules import EMPTY, Rule, Rulebook, make_rule
 from callgate.policy.shorten import brief, sentence
@@ -228,7 +228,7 @@ class Judge:
             return Ask("default", f"{case.name} sends something into the network; a rule {case.name} would allow that")
         if subject.host is None:
             return Ask("default", "the host of the address cannot be told", risk="the address is not a plain one")
-        rule = f"{FETCHING}(domain:{subject.host})" if subject.is_just("address") else case.name
+        rule = as_offered(f"{FETCHING}(domain:{subject.host})", case) if subject.is_just("address") else case.name
         reason = f"it fetches from {subject.host}; a rule {rule} would allow that"
         return Ask("default", reason, risk=subject.look_alike)
 

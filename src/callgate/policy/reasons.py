@@ -6,7 +6,9 @@ from contextlib import suppress
 from dataclasses import replace
 
 from callgate import shell
+from callgate.core.ports import Case
 from callgate.policy.call_grants import Grants
+from callgate.policy.choices import choices_for
 from callgate.policy.path_patterns import literal, named_below
 from callgate.policy.rule_contents import CommandContent
 from callgate.policy.rules import Rule, make_rule
@@ -46,7 +48,7 @@ def why_not_allowed(grants: Grants, guard: Guard | None = None) -> str:
         return _about_files(grants)
     if subject.agent is not None:
         kind = brief(subject.agent, 60)
-        rules = [f"{AGENTS}({kind})"]
+        rules = [as_offered(f"{AGENTS}({kind})", subject.case)]
         return f"it starts an agent of type {kind}{_listed(rules) if _all_allow(rules, grants) else ''}"
     name = subject.case.name
     named = next(iter(_living(grants)), None)
@@ -57,6 +59,13 @@ def why_not_allowed(grants: Grants, guard: Guard | None = None) -> str:
         return f"no rule allows this request to the MCP server {brief(traits.server, 60)} yet"
     would = f"; the rule {name} would" if _all_allow([name], grants) else ""
     return f"{name} may change something, and no rule covers it{would}"
+
+
+def as_offered(rule: str, case: Case) -> str:
+    """Return the rule as a choice of "always" offers it, for the tool of the call; the rule itself if no choice is
+    equal. The reason and the choices of a question must not contradict each other."""
+    own = f"{case.name}({rule.partition('(')[2]}"
+    return own if any(choice.rule == own for choice in choices_for(case)) else rule
 
 
 def what_would_read(grants: Grants) -> str:
@@ -173,7 +182,8 @@ def _about_files(grants: Grants) -> str:
 
 def _on_files(tool: str, accesses: Sequence[PathAccess], grants: Grants) -> str:
     found = dict.fromkeys(_on_file(tool, access.path, grants.subject.root) for access in accesses)
-    return "" if None in found else _listed([each for each in found if each])
+    case = grants.subject.case
+    return "" if None in found else _listed([as_offered(each, case) for each in found if each])
 
 
 def _on_file(tool: str, place: ResolvedPath, root: str) -> str | None:

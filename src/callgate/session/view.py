@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from callgate.conversation.feature import FeaturePart, OpenSession
@@ -168,7 +169,12 @@ class SessionView:
     def face(self, name: str, arguments: Mapping[str, Any]) -> CallFace:
         """Return the title, icon and line with which an interface shows a call of this tool."""
         named = [each for each in all_tools(self._toolbox) if name in (each.spec.name, *each.aliases)]
-        return face_of(named[0], arguments) if named else unknown_face(name, arguments)
+        return face_of(named[0], arguments, self.root) if named else unknown_face(name, arguments, self.root)
+
+    @cached_property
+    def root(self) -> str:
+        """The absolute path of the workspace."""
+        return self._opened.host.normal(".")
 
     def hints(self) -> Mapping[str, ToolHints]:
         """Return the hints of each tool for other programs, by tool name."""

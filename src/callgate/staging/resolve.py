@@ -161,7 +161,7 @@ class _Bound(Resolution):
         return phrased(self._details(arguments), own, otherwise, f"{block}: {self._staged.label}")
 
     def _failed(self, arguments: Mapping[str, Any], text: str, effects: Known) -> Result:
-        display = (Display("text", text, f"Failed: {self._staged.label}"),)
+        display = (Display("text", str(arguments["reason"]), f"Failed: {self._staged.label}"),)
         about = {**self._details(arguments), "effects": effects}
         return Result((Text(text),), display, is_error=True, code="tool_error", details=about)
 

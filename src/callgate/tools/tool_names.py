@@ -1,5 +1,6 @@
 """The names of tools: checks names, suggests similar names for an unknown name, and makes the display of calls."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from heapq import nlargest
@@ -7,7 +8,8 @@ from typing import Any, cast
 
 from callgate.core.capabilities import facts_of
 from callgate.core.ports import Tool
-from callgate.words.declared import UNDECLARED, label_of
+from callgate.formats.display import counted
+from callgate.formats.shown_paths import shown_path
 from callgate.words.errors import ToolDefinitionError
 from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
@@ -114,13 +116,17 @@ class CallFace:
 
     title  the displayed name of the tool
     line   the call: ``Read(src/app.py)``
+    path   the path in the line, which may be shortened; empty if the line has no path
+    note   what a command is for, or where a search looks; an interface shows it beside the line
 
-    Both may contain text of tools and models; an interface must make them safe to show, see ``formats.display``.
+    All texts may come from tools and models; an interface must make them safe to show, see ``formats.display``.
     """
 
     title: str
     icon: Icon
     line: str
+    path: str = ""
+    note: str = ""
 
 
 @noun
@@ -159,15 +165,58 @@ def title_from(name: str) -> str:
     return f"{server}: {title}" if server and rest else title
 
 
-def face_of(tool: Tool, arguments: Mapping[str, Any]) -> CallFace:
-    """Return the display of a call. If the arguments do not match, only the tool is described."""
+def face_of(tool: Tool, arguments: Mapping[str, Any], root: str = "") -> CallFace:
+    """Return the display of a call. If the arguments do not match, only the tool is described.
+
+    root  the workspace; paths in the workspace are relative to it
+    """
     try:
         traits = tool.traits(arguments)
-        line = label_of(tool.spec.name, traits.declared, arguments)
     except Exception:
-        traits, line = Traits(), label_of(tool.spec.name, UNDECLARED, arguments)
-    return CallFace(facts_of(tool).title or title_from(tool.spec.name), traits.icon, line)
+        traits = Traits()
+    return _face(facts_of(tool).title, tool.spec.name, traits, arguments, root)
 
 
-def unknown_face(name: str, arguments: Mapping[str, Any]) -> CallFace:
-    return CallFace(title_from(name), Traits().icon, label_of(name, UNDECLARED, arguments))
+def unknown_face(name: str, arguments: Mapping[str, Any], root: str = "") -> CallFace:
+    return _face("", name, Traits(), arguments, root)
+
+
+def _face(title: str, name: str, traits: Traits, arguments: Mapping[str, Any], root: str) -> CallFace:
+    declared = traits.declared
+    paths = [shown_path(each, root) for each in dict.fromkeys((*declared.writes, *declared.reads))]
+    subject, path = declared.label or declared.command or "", ""
+    note = arguments.get("description") if declared.command else None
+    if declared.label and paths and paths != ["."]:
+        note = f"in {', '.join(paths)}"
+    elif not subject and paths:
+        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        path, subject = paths[0], paths[0] + more
+    subject = subject or declared.address or declared.agent or _written(arguments)
+    line, *more_lines = subject.strip("\n").split("\n", 1)
+    shown = line[:_LONGEST_LINE] + ("…" if more_lines or len(line) > _LONGEST_LINE else "")
+    return CallFace(
+        title=title or title_from(name),
+        icon=traits.icon,
+        line=f"{name}({shown})" if shown else name,
+        path=path,
+        note=note.partition("\n")[0][:_LONGEST_LINE] if isinstance(note, str) else "",
+    )
+
+
+_LONGEST_LINE, _LONGEST_VALUE = 1_000, 60
+
+
+def _written(arguments: Mapping[str, Any]) -> str:
+    """Return the arguments of a call without a declared subject: ``net=100, rate=0.19``, or an only text itself."""
+    values = [*arguments.values()]
+    if len(values) == 1 and isinstance(values[0], str):
+        return values[0]
+    return ", ".join(f"{name}={_value(value)}" for name, value in arguments.items())
+
+
+def _value(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    if isinstance(value, list | dict) and len(text) > _LONGEST_VALUE // 2:
+        return counted(len(cast("list[Any] | dict[str, Any]", value)), "item")
+    line, *more = text.strip("\n").split("\n", 1)
+    return line[:_LONGEST_VALUE] + ("…" if more or len(line) > _LONGEST_VALUE else "")

@@ -12,7 +12,7 @@ from time import monotonic, time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from callgate._version import __version__
-from callgate.formats.home import home_path
+from callgate.formats.shown_paths import home_path
 from callgate.tui.actions import InputActions
 from callgate.tui.attention import Absence, recap_offer, rings
 from callgate.tui.bindings import vim_state

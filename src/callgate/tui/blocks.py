@@ -64,6 +64,7 @@ class CallBlock:
     output     the end of the output so far
     joined     the block before this block is a call too
     cut        the program ended while the call ran, and no outcome was recorded
+    title      the text of the line, if it is not made of the tool and its arguments
     """
 
     id: str
@@ -87,6 +88,7 @@ class CallBlock:
     result: Result | None = None
     joined: bool = False
     cut: bool = False
+    title: str = ""
 
     @property
     def key(self) -> tuple[tuple[str, ...], str]:
@@ -95,6 +97,10 @@ class CallBlock:
     @property
     def done(self) -> bool:
         return self.status in TERMINAL
+
+
+ENDED_WORDS: Mapping[Ended, str] = {"applied": "Accepted", "discarded": "Discarded", "lost": "Lost"}
+"""The end of a staged action as the screen shows it."""
 
 
 @noun

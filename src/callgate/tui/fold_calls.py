@@ -3,11 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
-from callgate.tui.blocks import ActionBlock, CallBlock
+from callgate.tui.blocks import ENDED_WORDS, ActionBlock, CallBlock
 from callgate.tui.fold_state import FoldState
 from callgate.words import events as e
 from callgate.words.calls import TRANSITIONS, Status
 from callgate.words.decisions import Allow, Deny
+from callgate.words.pending import RESOLVE
 from callgate.words.session_event import AgentPath
 
 LONGEST_OUTPUT = 20_000
@@ -34,7 +35,7 @@ def apply_call_event(state: FoldState, event: e.Event, path: AgentPath) -> None:
             state.pending[event.action.id] = event.action
         case e.ActionResolved() if not path:
             state.pending.pop(event.id, None)
-            state.add(ActionBlock(event.id, event.label, event.ended, event.reason, event.by))
+            _end_action(state, event)
         case _:
             pass
 
@@ -52,6 +53,7 @@ def _add_call(state: FoldState, event: e.CallArrived, path: AgentPath) -> None:
         index=event.index,
         of=event.index + 1,
         since=event.at,
+        title=_title_of(state, event, path),
     )
     for at in range(state.first_open, len(state.blocks)):
         each = state.blocks[at]
@@ -60,6 +62,26 @@ def _add_call(state: FoldState, event: e.CallArrived, path: AgentPath) -> None:
         if each.of < block.of:
             state.blocks[at] = replace(each, of=block.of)
     state.add(block)
+
+
+def _title_of(state: FoldState, event: e.CallArrived, path: AgentPath) -> str:
+    """Return the line of a call that resolves a staged action: the action and its label."""
+    if path or event.name != RESOLVE or not state.pending:
+        return ""
+    staged = state.pending.get(str(event.arguments.get("id"))) or [*state.pending.values()][-1]
+    return f"{str(event.arguments.get('action', '')).capitalize()}: {staged.label}"
+
+
+def _end_action(state: FoldState, event: e.ActionResolved) -> None:
+    """Show the end of a staged action on the call of ``resolve`` that ends it, otherwise as a block of its own."""
+    for at in range(len(state.blocks) - 1, state.first_open - 1, -1):
+        each = state.blocks[at]
+        if not isinstance(each, CallBlock) or (each.name, each.path, each.done) != (RESOLVE, (), False):
+            continue
+        if each.arguments.get("id") in (None, "", event.id):
+            state.blocks[at] = replace(each, title=f"{ENDED_WORDS[event.ended]}: {event.label}")
+            return
+    state.add(ActionBlock(event.id, event.label, event.ended, event.reason, event.by))
 
 
 def _changed(call: CallBlock, event: e.Event) -> CallBlock:
@@ -85,7 +107,9 @@ def _changed(call: CallBlock, event: e.Event) -> CallBlock:
                 total=call.total if event.total is None else event.total,
             )
         case e.CallSettled(result=result):
+            title = next((each.title for each in result.display[:1] if call.name == RESOLVE), None)
             call = replace(call, result=result, status=result.status, duration_ms=event.duration_ms)
+            call = replace(call, title=title or call.title)
             return replace(call, question=None, of=max(event.of, call.of), cut=False)
         case _:
             return call

@@ -8,9 +8,12 @@ from callgate.tui.blocks import EndBlock
 from callgate.tui.fold_state import FoldState
 from callgate.tui.render.measures import seconds_text
 from callgate.words import events as e
+from callgate.words.decisions import Scope
 from callgate.words.spending import spent_in
 from callgate.words.turns import PhaseEnded, PhaseStarted
 
+SCOPES: Mapping[Scope, str] = {"session": "this session", "project": "this project", "user": "everywhere"}
+"""The scopes of remembered answers in the words of the screen."""
 SLOW = 0.5
 """Seconds after which a hook is shown with its time."""
 
@@ -62,6 +65,9 @@ def apply_run_event(state: FoldState, event: e.Event) -> None:
                 state.notice(f"{event.name} took {seconds_text(event.seconds)}")
         case e.Noted():
             state.notice(event.text, event.level)
+        case e.InputRefused(input="Resolve") if len(state.pending) == 1:
+            (staged,) = state.pending.values()
+            state.notice(f"Failed: {staged.label}: {event.reason}", "warning")
         case e.PolicyAdded():
             state.notice(_remembered(event))
         case _:
@@ -100,9 +106,8 @@ def _change_status(state: FoldState, event: e.StatusChanged) -> None:
 
 def _remembered(event: e.PolicyAdded) -> str:
     policy = event.policy
-    pattern = "" if policy.pattern is None or policy.pattern.kind == "exact" else f"({policy.pattern.value})"
-    exactly = " with exactly these arguments" if policy.pattern is not None and not pattern else ""
-    return f"Remembered for this {policy.scope}: {policy.effect} {policy.tool}{pattern}{exactly}."
+    scope = SCOPES[policy.scope] if policy.scope == "user" else f"for {SCOPES[policy.scope]}"
+    return f"Remembered {scope}: {policy.effect} {policy.covers}."
 
 
 _WARNINGS: Mapping[type, Callable[[Any], str]] = {

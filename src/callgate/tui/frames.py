@@ -155,7 +155,8 @@ class Frames:
         from callgate.tui.render import Painter  # costly, and not needed for the first prompt
 
         app = self._app
-        return Painter(app.theme, app.application.output.get_size().columns, self._face, unbroken=unbroken)
+        root = "" if app.session is None else app.session.root
+        return Painter(app.theme, app.application.output.get_size().columns, self._face, unbroken=unbroken, root=root)
 
     def _face(self, name: str, arguments: Mapping[str, Any]) -> Face:
         from callgate.tui.render import PlainFace

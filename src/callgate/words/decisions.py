@@ -184,6 +184,16 @@ class ApprovalPolicy:
     origin: str = ""
     note: str | None = None
 
+    @property
+    def covers(self) -> str:
+        """The calls that the answer covers, written like a rule: ``Bash(npm test:*)``."""
+        pattern = self.pattern
+        if pattern is None:
+            return self.tool
+        if pattern.kind == "exact":
+            return f"{self.tool}(these arguments, {pattern.value[:8]})"
+        return f"{self.tool}({pattern.value}{':*' if pattern.kind == 'prefix' else ''})"
+
 
 @noun
 class Question:

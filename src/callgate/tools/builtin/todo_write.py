@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
+from callgate.formats.display import counted
 from callgate.tools.builtin import prompt_text
 from callgate.tools.session_state import TODOS, TodoItem, TodoStatus, todos_of
 from callgate.tools.tool import FunctionTool, tool
@@ -53,7 +54,9 @@ def todo_write() -> FunctionTool[..., Any]:
         description=prompt_text("todo_write.md"),
         title="Update the to-do list",
         icon="think",
-        label=lambda a: next((each.activeForm for each in a.todos if each.status == "in_progress"), None),
+        label=lambda a: next(
+            (each.activeForm for each in a.todos if each.status == "in_progress"), counted(len(a.todos), "item")
+        ),
         effects="idempotent",
         locks=shared,
         own_state=True,

@@ -2,6 +2,7 @@
 it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from callgate.changes.change_summary import display, line_counts, summary
 from callgate.changes.hunks import diffs
@@ -58,7 +59,7 @@ def applied_result(run: Run, told: str) -> Result:
         "lines_removed": removed,
     }
     text = f"{told}: {summary(changes, found)}{_places(run)}"
-    shown_diff = display(changes, root=run.host.normal("."))
+    shown_diff = replace(display(changes, root=run.host.normal(".")), title=None)  # the call names the file
     return Result((Text(shown(text)),), (shown_diff,), details=details, context_update=marks_after(run))
 
 

@@ -189,7 +189,9 @@ async def permissions(terminal: Terminal, text: str) -> None:
         if not words[1:]:
             raise UsageError("Name the answers to forget: /permissions lists them with their ids.")
         for each in await asyncio.to_thread(policy.revoke, words[1:]):
-            said(terminal, f"Forgotten: {each.policy.effect} {each.covers}. A new session asks again.")
+            said(
+                terminal, f"Forgotten: {each.policy.effect} {each.covers}. From the next prompt on you are asked again."
+            )
         return
     mode = session_of(terminal).mode
     note = f"Where no rule says anything, the mode {mode} does: it {MODES[mode].meaning}."

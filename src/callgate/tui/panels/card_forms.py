@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 
+from callgate.tui.fold_runs import SCOPES
 from callgate.tui.panels.panel_page import PanelPage
 from callgate.words.decisions import AskedField, Choice, Confirmation, FieldAnswer, Question, Scope, answers_fault
 
@@ -209,11 +210,6 @@ class FieldsForm:
 
 
 DOOR = "terminal"
-SCOPES: tuple[tuple[Scope, str], ...] = (
-    ("session", "this session"),
-    ("project", "this project"),
-    ("user", "everywhere"),
-)
 
 
 class AlwaysChoice:
@@ -226,7 +222,7 @@ class AlwaysChoice:
     def __init__(self, question: Question, *, keeps: bool = True, kept_in: str = "") -> None:
         self._question = question
         self._kept_in = kept_in
-        self.scopes: Sequence[tuple[Scope, str]] = SCOPES if keeps else SCOPES[:1]
+        self.scopes: Sequence[Scope] = [*SCOPES] if keeps else ["session"]
         self.at = 0
         self.scope = 0
 
@@ -241,7 +237,7 @@ class AlwaysChoice:
         self.scope = (self.scope + by) % len(self.scopes)
 
     def answer(self) -> Confirmation:
-        return self._question.always(self.choice, scope=self.scopes[self.scope][0], door=DOOR)
+        return self._question.always(self.choice, scope=self.scopes[self.scope], door=DOOR)
 
     def write(self, page: PanelPage, *, brief: bool = False) -> None:
         """Write the choice to the page. If ``brief`` is True, write only the selected rule, for a screen with few
@@ -254,7 +250,7 @@ class AlwaysChoice:
                 continue
             label = "" if each.label in each.rule else f"  ({each.label})"
             page.block(f"{page.theme.cursor(here)} {each.rule or each.label}{label}", "bold" if here else "")
-        names = [f"[{name}]" if number == self.scope else name for number, (_, name) in enumerate(self.scopes)]
+        names = [f"[{SCOPES[each]}]" if at == self.scope else SCOPES[each] for at, each in enumerate(self.scopes)]
         page.words(f"for  {'  '.join(names)}", "bold")
         if not brief:
             page.words(self._place(), "grey")
@@ -264,7 +260,7 @@ class AlwaysChoice:
         return [*keys, ("Enter", "allow and remember"), ("Esc", "back")]
 
     def _place(self) -> str:
-        if self.scopes[self.scope][0] == "session":
+        if self.scopes[self.scope] == "session":
             return "Remembered in the record of this session alone."
         where = f" in {self._kept_in}" if self._kept_in else ""
         return f"Written{where}; `callgate policy list` shows it, `callgate policy revoke` takes it back."

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from callgate.formats.columns import clipped
 from callgate.formats.display import visible
-from callgate.formats.home import home_path
+from callgate.formats.shown_paths import home_path
 from callgate.tui.blocks import NoticeBlock
 from callgate.tui.keys import Context
 from callgate.tui.panels.card_forms import DOOR, AlwaysChoice, FieldsForm

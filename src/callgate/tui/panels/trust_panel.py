@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from callgate.admin.workspace_policy import ChangedFolder, Fingerprint, Trust, Trusted, Untrusted, fingerprint
-from callgate.formats.home import home_path
+from callgate.formats.shown_paths import home_path
 from callgate.tui.blocks import NoticeBlock
 from callgate.tui.keys import Context
 from callgate.tui.panels.panel_page import PanelPage, clip_lines

@@ -5,18 +5,22 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from callgate.formats.shown_paths import shortened, shown_paths
 from callgate.tui.blocks import CallBlock
 from callgate.tui.render.diff import CARETS
 from callgate.tui.render.measures import gauge, seconds_text
 from callgate.tui.render.result_rows import content_rows, display_rows, summary_of, text_rows
 from callgate.tui.render.spans import Span, cut, fitted, head_of, one_row, width_of, wrapped
 from callgate.tui.theme import CUT, STATUSES, Theme
-from callgate.words.calls import PARTIAL_OUTPUT, Code, Status
+from callgate.words.calls import PARTIAL_OUTPUT, Code, Result, Status
 from callgate.words.decisions import Allow, Deny
 from callgate.words.noun import noun
 
 INDENT = "  "
-SHORTEST_NAME = 12
+SHORTEST_NAME, SHORTEST_PATH, SHORTEST_NOTE, SHORTEST_RESULT = 12, 6, 16, 6
+"""The minimum columns of a name, a path, a note and a result on the line of a call, unless the text is shorter."""
+SHORT_RESULT = 24
+"""The columns for which a long name gives way to the result."""
 LIVE, OUTPUT, ERROR, TEXT, DIFF = 3, 5, 6, 3, 20
 """Numbers of lines shown: live output, output of a finished command, error, text, diff."""
 SENTENCE = 3
@@ -46,13 +50,23 @@ Row = list[Span]
 
 
 class Face(Protocol):
-    """The appearance of a call, defined by its tool: a kind of icon, and a title such as ``Read(src/app.py)``."""
+    """The appearance of a call, defined by its tool: a kind of icon, and a title such as ``Read(src/app.py)``.
+
+    path  the path in the line, which may be shortened
+    note  what a command is for, or where a search looks
+    """
 
     @property
     def icon(self) -> str: ...
 
     @property
     def line(self) -> str: ...
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def note(self) -> str: ...
 
 
 @noun
@@ -61,40 +75,74 @@ class PlainFace:
 
     line: str
     icon: str = "run"
+    path: str = ""
+    note: str = ""
 
 
 Faces = Callable[[str, Mapping[str, Any]], Face]
 
 
-def call_rows(theme: Theme, call: CallBlock, face: Face, width: int, now: float, *, expanded: bool) -> list[Row]:
-    """Return the rows of a call. If ``expanded`` is True, include arguments, decision and the whole output."""
+def call_rows(
+    theme: Theme, call: CallBlock, face: Face, width: int, now: float, *, expanded: bool, root: str = ""
+) -> list[Row]:
+    """Return the rows of a call. If ``expanded`` is True, include arguments, decision and the whole output.
+
+    root  the workspace; paths in the texts of tools are relative to it
+    """
     inside = width - len(INDENT)
     if inside < 8:
         return [_line(theme, call, face, width, now)]
-    rows = _whole(theme, call, inside) if expanded else _below(theme, call, face, inside)
-    return [_line(theme, call, face, width, now), *([(INDENT, ""), *row] if row else [] for row in rows)]
+    line = _line(theme, call, face, width, now)
+    shown = "".join(text for text, _ in line)
+    rows = _whole(theme, call, inside) if expanded else _below(theme, call, face, inside, root, shown)
+    return [line, *([(INDENT, ""), *row] if row else [] for row in rows)]
 
 
 # ---- the line -----------------------------------------------------------------------------------------------------
 
 
 def _line(theme: Theme, call: CallBlock, face: Face, width: int, now: float) -> Row:
+    """Return the line of a call: sign, name, note, status and result.
+
+    The name gives way to the status, but not to the result; the note is shown if there is room for it.
+    """
     shown = CUT if call.cut else STATUSES[call.status]
-    words = [shown.word, *(theme.line(part) for part in _about(call, now) if part)]
-    joint = theme.sign(" · ", " - ")
-    agents = f"{' > '.join(call.path)}: " if call.path else ""
-    name = theme.line(agents + face.line)
-    wanted = min(width_of(name), SHORTEST_NAME)
-    while len(words) > 1 and width_of(joint.join(words)) + wanted + 4 > width:
-        words.pop()
-    said = joint.join(words)
+    joint, more = theme.sign(" · ", " - "), theme.sign("…", "...")
     sign = theme.sign(shown.sign, shown.ascii)
+    words = [shown.word, *(theme.line(part) for part in _about(call, now) if part)]
+    agents = f"{' > '.join(call.path)}: " if call.path else ""
+    name = theme.line(agents + (call.title or face.line))
+    path = "" if call.title else theme.line(face.path)
+    file = width_of(name) - width_of(path) + width_of(path.rpartition("/")[2]) if path else 0
+    shortest = min(width_of(name), max(SHORTEST_NAME, min(file, width // 2)))
+    result = theme.line(summary_of(call))
+    while len(words) > 1 and width_of(joint.join(words)) + shortest + 4 > width:
+        words.pop()
+        result = ""
+    said = joint.join(words)
     room = width - 4 - width_of(said)
-    more = theme.sign("…", "...")
     if room < 1:
         return [(head_of(f"{sign} {said}", width), shown.style)]
+    free = room - width_of(joint)
+    left = max(free - width_of(name), min(free - shortest, SHORT_RESULT))
+    if result and left >= min(width_of(result), SHORTEST_RESULT):
+        said += joint + fitted(result, left, more)
+        room = width - 4 - width_of(said)
     strong = "bold" if not call.cut and call.status in (Status.EXECUTING, Status.AWAITING_APPROVAL) else ""
-    return [(f"{sign} ", shown.style), (fitted(name, room, more), strong), (f"  {said}", _quiet(call))]
+    row: Row = [(f"{sign} ", shown.style), (_named(name, path, room, more), strong)]
+    note, left = theme.line(face.note), room - width_of(name) - 2
+    if note and left >= min(width_of(note), SHORTEST_NOTE):
+        row.append((f"  {fitted(note, left, more)}", "grey"))
+    return [*row, (f"  {said}", _quiet(call))]
+
+
+def _named(name: str, path: str, room: int, more: str) -> str:
+    """Return the name of a call in ``room`` columns. A path is shortened in the middle, other text at the end."""
+    before, found, after = name.rpartition(path) if path else (name, "", "")
+    left = room - width_of(before) - width_of(after)
+    if found and left >= min(SHORTEST_PATH, width_of(found)):
+        return f"{before}{shortened(found, left, more)}{after}"
+    return fitted(name, room, more)
 
 
 def _quiet(call: CallBlock) -> str:
@@ -112,8 +160,6 @@ def _about(call: CallBlock, now: float) -> list[str]:
         told.append(seconds_text(call.duration_ms / 1000))
     if not call.done and call.of > 1 and call.index >= 0:
         told.append(f"{call.index + 1} of {call.of}")
-    if call.result is not None:
-        told.append(summary_of(call.result))
     return told
 
 
@@ -130,7 +176,8 @@ def _why(call: CallBlock) -> str:
 # ---- below the line -----------------------------------------------------------------------------------------------
 
 
-def _below(theme: Theme, call: CallBlock, face: Face, width: int) -> list[Row]:
+def _below(theme: Theme, call: CallBlock, face: Face, width: int, root: str, line: str) -> list[Row]:
+    """Return the rows below the line of a call. A title or a text that is on the line already is left out."""
     result = call.result
     if result is None:
         return _live(theme, call, width)
@@ -138,29 +185,39 @@ def _below(theme: Theme, call: CallBlock, face: Face, width: int) -> list[Row]:
         return _fitted(theme, content_rows(theme, result)[1:], width, OUTPUT, at_end=True)
     if call.status is Status.CANCELLED:
         note = call.note or (call.decision.reason if isinstance(call.decision, Deny) else "")
-        rows = _folded(theme, text_rows(theme, note, "grey"), width) if note.strip() else []
+        rows = _folded(theme, text_rows(theme, shown_paths(note, root), "grey"), width) if note.strip() else []
         return _fitted(theme, rows, width, ERROR)
-    if call.status is Status.ERROR:
-        at_end = "exit_code" in result.details
-        rows = content_rows(theme, result)
-        if at_end and rows and rows[-1] == [(f"[exit code {result.details['exit_code']}]", "")]:
-            del rows[-1]  # the line of the call shows it
-        if not at_end:
-            rows = _folded(theme, [[(text, "red") for text, _ in row] for row in rows], width)
-        return _fitted(theme, rows, width, ERROR, at_end=at_end)
-    if result.display:
-        rows: list[Row] = []
-        for display in result.display:
-            made = display_rows(theme, display, width)
-            todo = display.kind == "text" and display.title == "To do"
-            rows += made if todo else _fitted(theme, made, width, TEXT if display.kind == "text" else DIFF)
-        return [cut(row, width)[0] for row in rows]
-    if face.icon in ("read", "search", "fetch", "edit"):
-        return []
+    rows = _error_rows(theme, result, width, root) if call.status is Status.ERROR else []
+    for display in result.display:
+        made = display_rows(theme, display, width)
+        todo = display.kind == "text" and display.title == "To do"
+        shown = made if todo else _fitted(theme, made, width, TEXT if display.kind == "text" else DIFF)
+        title = theme.line(shown_paths(display.title or "", root)).strip()
+        rows += (
+            [[(fitted(title, width, theme.sign("…", "...")), "bold")]]
+            if title and not todo and title not in line
+            else []
+        )
+        rows += [cut(row, width)[0] for row in shown]
+    if rows or result.display or call.status is Status.ERROR or face.icon in ("read", "search", "fetch", "edit"):
+        return rows
     grey = [[(text, "grey") for text, _ in row] for row in content_rows(theme, result)]
-    if face.icon == "run":
+    if face.icon == "run" and "exit_code" in result.details:
         return _fitted(theme, grey, width, OUTPUT, at_end=True)
-    return _fitted(theme, [row for row in grey if any(text.strip() for text, _ in row)], width, TEXT)
+    grey = [row for row in grey if any(text.strip() for text, _ in row)]
+    if len(grey) == 1 and line.endswith("".join(text for text, _ in grey[0]).strip()):
+        return []
+    return _fitted(theme, grey, width, OUTPUT if face.icon == "run" else TEXT, at_end=face.icon == "run")
+
+
+def _error_rows(theme: Theme, result: Result, width: int, root: str) -> list[Row]:
+    if "exit_code" in result.details:
+        rows = content_rows(theme, result)
+        if rows and rows[-1] == [(f"[exit code {result.details['exit_code']}]", "")]:
+            del rows[-1]  # the line of the call shows it
+        return _fitted(theme, rows, width, ERROR, at_end=True)
+    rows = [[(shown_paths(text, root), "red") for text, _ in row] for row in content_rows(theme, result)]
+    return _fitted(theme, _folded(theme, rows, width), width, ERROR)
 
 
 def _live(theme: Theme, call: CallBlock, width: int) -> list[Row]:

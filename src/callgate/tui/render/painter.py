@@ -3,7 +3,9 @@
 from collections.abc import Iterable
 
 from callgate.formats.display import counted
+from callgate.formats.shown_paths import shown_paths
 from callgate.tui import blocks
+from callgate.tui.blocks import ENDED_WORDS
 from callgate.tui.markdown_parts import Opened
 from callgate.tui.render.call_rows import Faces, call_rows
 from callgate.tui.render.markdown import markdown_rows
@@ -40,13 +42,15 @@ class Painter:
 
     faces     returns the appearance of a call
     unbroken  lines of code may be wider than the terminal, so that users can copy printed code unchanged
+    root      the workspace; paths in the texts of tools are relative to it
     """
 
-    def __init__(self, theme: Theme, width: int, faces: Faces, *, unbroken: bool = False) -> None:
+    def __init__(self, theme: Theme, width: int, faces: Faces, *, unbroken: bool = False, root: str = "") -> None:
         self.theme = theme
         self.width = max(width, 10)
         self._faces = faces
         self._unbroken = unbroken
+        self._root = root
 
     def lines(self, block: blocks.Block, now: float = 0.0, *, expanded: bool = False) -> list[str]:
         """Return the lines of a block. ``now`` is the time for durations of running calls. If ``expanded`` is True,
@@ -68,11 +72,12 @@ class Painter:
                 return [[], *self._thinking(block, now, expanded)] if block.text.strip() else []
             case blocks.CallBlock():
                 face = self._faces(block.name, block.arguments)
-                rows = call_rows(self.theme, block, face, self.width, now, expanded=expanded)
+                rows = call_rows(self.theme, block, face, self.width, now, expanded=expanded, root=self._root)
                 return rows if block.joined else [[], *rows]
             case blocks.ActionBlock():
-                by = f" by {block.by}" if block.by not in ("", "model") else ""
-                said = f"{block.ended}{by}: {block.label}" + (f". {block.reason}" if block.reason else "")
+                by = f" by {'you' if block.by == 'person' else block.by}" if block.by not in ("", "model") else ""
+                said = f"{ENDED_WORDS[block.ended]}{by}: {block.label}" + (f". {block.reason}" if block.reason else "")
+                said = shown_paths(said, self._root)
                 return self._told(said, STATUSES[_ENDED[block.ended]])
             case blocks.NoticeBlock():
                 return self._told(block.text, LEVELS[block.level], block.level != "info")

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from callgate.formats.display import counted
+from callgate.tui.blocks import CallBlock
 from callgate.tui.render.diff import diff_rows
 from callgate.tui.render.measures import gauge
 from callgate.tui.render.spans import Span
@@ -21,17 +22,25 @@ _TODO = {"[x] ": ("✓ ", "+ ", "green"), "[>] ": ("▸ ", "> ", "bold cyan"), "
 Row = list[Span]
 
 
-def summary_of(result: Result) -> str:
-    """Return a summary of the result in two or three words for known tools, or an empty string for other tools."""
+def summary_of(call: CallBlock) -> str:
+    """Return the result of a call in a few words, or an empty string if there is nothing to add to the status."""
+    result = call.result
+    if result is None:
+        return ""
+    return _counted(result) or ("" if result.is_error or result.display else _in_words(result))
+
+
+def _counted(result: Result) -> str:
     details = result.details
-    lines, total = details.get("lines"), details.get("of")
-    if isinstance(lines, list | tuple) and len(cast(Sequence[Any], lines)) == 2:
-        first, last = cast(Sequence[Any], lines)
-        if isinstance(first, int) and isinstance(last, int):
-            shown = counted(last - first + 1, "line")
-            return f"{shown} of {total:,}" if isinstance(total, int) and total > last - first + 1 else shown
+    for name, what in (("lines", "line"), ("cells", "cell"), ("pages", "page")):
+        some, total = details.get(name), details.get("of")
+        if isinstance(some, list | tuple) and len(cast(Sequence[Any], some)) == 2:
+            first, last = cast(Sequence[Any], some)
+            if isinstance(first, int) and isinstance(last, int):
+                shown = counted(last - first + 1, what)
+                return f"{shown} of {total:,}" if isinstance(total, int) and total > last - first + 1 else shown
     if isinstance(details.get("matches"), int):
-        files = details.get("files")
+        files = details.get("files_matched", details.get("files"))
         where = f" in {counted(files, 'file')}" if isinstance(files, int) else ""
         return f"{counted(details['matches'], 'match', 'matches')}{where}"
     if isinstance(details.get("files"), int):
@@ -41,9 +50,21 @@ def summary_of(result: Result) -> str:
     diffs = [each.body for each in result.display if each.kind == "diff" and isinstance(each.body, str)]
     if diffs:
         return changed_lines(diffs)
+    todo = [each.body.split("\n") for each in result.display if each.kind == "text" and each.title == "To do"]
+    if todo:
+        return f"{sum(line.startswith('[x]') for line in todo[0])} of {len([*filter(None, todo[0])])} done"
     if isinstance(details.get("bytes"), int):
         return f"{details['bytes']:,} bytes"
     return ""
+
+
+def _in_words(result: Result) -> str:
+    """Return a text of one line, or the number of lines. The output of a command is below its line."""
+    lines = [line for line in result.text.split("\n") if line.strip()]
+    if len(lines) > 1:
+        return counted(len(lines), "line")
+    is_command = "exit_code" in result.details
+    return ("" if is_command else lines[0].strip()) if lines else "no output" if is_command else ""
 
 
 def changed_lines(diffs: Sequence[str]) -> str:
