@@ -99,7 +99,7 @@ LINES: list[tuple[str, dict[str, Any], Result, str]] = [
         "TodoWrite",
         {"todos": [{"content": "a", "status": "pending", "activeForm": "b"}]},
         Result((), (TASKS,)),
-        "TodoWrite(1 item)  done · 1.2 s · 1 of 3 done",
+        "TodoWrite(list of 1)  done · 1.2 s · 1 of 3 done",
     ),
     ("Sleep", {"seconds": 2}, text("Waited."), "Sleep(2 s)  done · 1.2 s · Waited."),
     ("TaskStop", {"id": "b1"}, text("Stopped b1."), "TaskStop(b1)  done · 1.2 s · Stopped b1."),

@@ -8,8 +8,6 @@ from typing import Any, cast
 
 from callgate.core.capabilities import facts_of
 from callgate.core.ports import Tool
-from callgate.formats.display import counted
-from callgate.formats.shown_paths import shown_path
 from callgate.words.errors import ToolDefinitionError
 from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
@@ -182,6 +180,8 @@ def unknown_face(name: str, arguments: Mapping[str, Any], root: str = "") -> Cal
 
 
 def _face(title: str, name: str, traits: Traits, arguments: Mapping[str, Any], root: str) -> CallFace:
+    from callgate.formats.shown_paths import shown_path  # only interfaces show calls
+
     declared = traits.declared
     paths = [shown_path(each, root) for each in dict.fromkeys((*declared.writes, *declared.reads))]
     subject, path = declared.label or declared.command or "", ""
@@ -217,6 +217,6 @@ def _written(arguments: Mapping[str, Any]) -> str:
 def _value(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     if isinstance(value, list | dict) and len(text) > _LONGEST_VALUE // 2:
-        return counted(len(cast("list[Any] | dict[str, Any]", value)), "item")
+        return f"{len(cast('list[Any] | dict[str, Any]', value)):,} items"
     line, *more = text.strip("\n").split("\n", 1)
     return line[:_LONGEST_VALUE] + ("…" if more or len(line) > _LONGEST_VALUE else "")

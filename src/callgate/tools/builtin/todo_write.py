@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from callgate.formats.display import counted
 from callgate.tools.builtin import prompt_text
 from callgate.tools.session_state import TODOS, TodoItem, TodoStatus, todos_of
 from callgate.tools.tool import FunctionTool, tool
@@ -55,7 +54,7 @@ def todo_write() -> FunctionTool[..., Any]:
         title="Update the to-do list",
         icon="think",
         label=lambda a: next(
-            (each.activeForm for each in a.todos if each.status == "in_progress"), counted(len(a.todos), "item")
+            (each.activeForm for each in a.todos if each.status == "in_progress"), f"list of {len(a.todos)}"
         ),
         effects="idempotent",
         locks=shared,
