@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from callgate.formats.shown_paths import shortened, shown_paths
-from callgate.tui.blocks import CallBlock
+from callgate.tui.blocks import TYPED, CallBlock
 from callgate.tui.render.diff import CARETS
 from callgate.tui.render.measures import gauge, seconds_text
 from callgate.tui.render.result_rows import content_rows, display_rows, summary_of, text_rows
@@ -23,6 +23,8 @@ SHORT_RESULT = 24
 """The columns for which a long name gives way to the result."""
 LIVE, OUTPUT, ERROR, TEXT, DIFF = 3, 5, 6, 3, 20
 """Numbers of lines shown: live output, output of a finished command, error, text, diff."""
+TYPED_OUTPUT = 100
+"""Number of lines shown of the output of a command that the user typed."""
 SENTENCE = 3
 """The maximum number of rows for a line of an error."""
 ALL_KEY = "Ctrl-O"
@@ -181,6 +183,8 @@ def _below(theme: Theme, call: CallBlock, face: Face, width: int, root: str, lin
     result = call.result
     if result is None:
         return _live(theme, call, width)
+    if call.id.startswith(TYPED) and "exit_code" in result.details:
+        return _fitted(theme, content_rows(theme, result), width, TYPED_OUTPUT, at_end=True)
     if result.details.get(PARTIAL_OUTPUT):
         return _fitted(theme, content_rows(theme, result)[1:], width, OUTPUT, at_end=True)
     if call.status is Status.CANCELLED:
