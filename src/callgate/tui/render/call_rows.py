@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from callgate.formats.shown_paths import shortened, shown_paths
+from callgate.formats.shown_paths import shortened_call, shown_paths
 from callgate.tui.blocks import TYPED, CallBlock
 from callgate.tui.render.diff import CARETS
 from callgate.tui.render.measures import gauge, seconds_text
@@ -17,8 +17,8 @@ from callgate.words.decisions import Allow, Deny
 from callgate.words.noun import noun
 
 INDENT = "  "
-SHORTEST_NAME, SHORTEST_PATH, SHORTEST_NOTE, SHORTEST_RESULT = 12, 6, 16, 6
-"""The minimum columns of a name, a path, a note and a result on the line of a call, unless the text is shorter."""
+SHORTEST_NAME, SHORTEST_NOTE, SHORTEST_RESULT = 12, 16, 6
+"""The minimum columns of a name, a note and a result on the line of a call, unless the text is shorter."""
 SHORT_RESULT = 24
 """The columns for which a long name gives way to the result."""
 LIVE, OUTPUT, ERROR, TEXT, DIFF = 3, 5, 6, 3, 20
@@ -131,20 +131,11 @@ def _line(theme: Theme, call: CallBlock, face: Face, width: int, now: float) -> 
         said += joint + fitted(result, left, more)
         room = width - 4 - width_of(said)
     strong = "bold" if not call.cut and call.status in (Status.EXECUTING, Status.AWAITING_APPROVAL) else ""
-    row: Row = [(f"{sign} ", shown.style), (_named(name, path, room, more), strong)]
+    row: Row = [(f"{sign} ", shown.style), (shortened_call(name, path, room, more), strong)]
     note, left = theme.line(face.note), room - width_of(name) - 2
     if note and left >= min(width_of(note), SHORTEST_NOTE):
         row.append((f"  {fitted(note, left, more)}", "grey"))
     return [*row, (f"  {said}", _quiet(call))]
-
-
-def _named(name: str, path: str, room: int, more: str) -> str:
-    """Return the name of a call in ``room`` columns. A path is shortened in the middle, other text at the end."""
-    before, found, after = name.rpartition(path) if path else (name, "", "")
-    left = room - width_of(before) - width_of(after)
-    if found and left >= min(SHORTEST_PATH, width_of(found)):
-        return f"{before}{shortened(found, left, more)}{after}"
-    return fitted(name, room, more)
 
 
 def _quiet(call: CallBlock) -> str:
