@@ -250,8 +250,13 @@ def _workspace(root: AnyPath | None) -> Path:
 
 def _home(home: AnyPath | None, environment: Mapping[str, str]) -> Path:
     found = home or environment.get("HOME") or environment.get("USERPROFILE")
+    data = environment.get("CALLGATE_DATA_DIR")
+    if not found and data:
+        found = os.path.expanduser("~")  # the home folder in the list of users
+        if not os.path.isabs(found):  # services and containers may run as a user without one
+            found = os.path.abspath(data)
     if not found or not Path(found).is_absolute():
-        raise UsageError("there is no home folder: set HOME to the whole path of one")
+        raise UsageError("there is no home folder: set HOME to its absolute path, or CALLGATE_DATA_DIR to a folder")
     return Path(found)
 
 

@@ -21,6 +21,7 @@ class Desk:
         self.host = MemoryHost()
         self.run = FakeRun(host=self.host)
         self.stopped: list[str] = []
+        self.ending: Any = ("failed", "signal 15")
 
     def task(self, label: str = "make", output: bytes = b"", kind: Any = "command") -> BackgroundTask:
         tasks = self.host.tasks
@@ -30,7 +31,7 @@ class Desk:
 
         async def stop() -> None:
             self.stopped.append(task_id)
-            tasks.settle(task, "failed", "signal 15")
+            tasks.settle(task, *self.ending)
 
         task = tasks.add(task_id, kind, label, ("session",), file, stop)
         return task
@@ -128,6 +129,9 @@ def test_a_task_that_is_stopped_is_killed_and_one_that_has_ended_stays_as_it_is(
         assert (await desk.call(task_stop(), id="bg-1")).text == "Stopped: bg-1: command 'make' killed, signal 15"
         assert (await desk.call(task_stop(), id="bg-1")).text.startswith("It had ended before: bg-1")
         assert desk.stopped == ["bg-1"]
+        desk.task()
+        desk.ending = ("completed", "exit code 0")  # it handles the signal
+        assert (await desk.call(task_stop(), id="bg-2")).text == "Stopped: bg-2: command 'make' killed, it was stopped"
 
     asyncio.run(main())
 

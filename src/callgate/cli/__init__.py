@@ -9,8 +9,8 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
-from io import TextIOWrapper
-from typing import cast
+from io import FileIO, TextIOWrapper
+from typing import Any, cast
 
 from callgate.cli.command_rows import GROUPS
 from callgate.cli.terminal import safe
@@ -21,9 +21,13 @@ DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return one of ``EXIT_CODES`` in ``words/endings.py``."""
+    if argv is None:
+        _require_unicode()
     words = sys.argv[1:] if argv is None else list(argv)
     debug = "--debug" in words
     _take_closed_descriptors()
+    if argv is None:
+        _ignore_errors_of_stderr()
     try:
         code = _run(words)
         sys.stdout.flush()
@@ -120,6 +124,14 @@ def _say(text: str, after: str = "") -> None:
         print(f"{after}callgate: {safe(text)}", file=sys.stderr, flush=True)
 
 
+def _require_unicode() -> None:
+    """Start Python again in its UTF-8 mode if the encoding of the system is ASCII (``LC_ALL=POSIX``). Otherwise
+    prompts, paths and output could only have ASCII characters."""
+    if sys.getfilesystemencoding() == "ascii" and not any("utf8" in word for word in sys.orig_argv[:4]):
+        with suppress(OSError):
+            os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+
+
 def _take_closed_descriptors() -> None:
     """Open the null device for each standard stream that is closed (``2>&-``).
 
@@ -139,6 +151,21 @@ def _take_closed_descriptors() -> None:
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     if hasattr(sys.stdout, "reconfigure") and sys.stdout.errors == "strict":
         cast(TextIOWrapper, sys.stdout).reconfigure(errors="backslashreplace")  # for a terminal without Unicode
+
+
+class _BestEffort(FileIO):
+    """A file whose write errors are ignored."""
+
+    def write(self, data: Any) -> int:
+        with suppress(OSError):
+            super().write(data)
+        return len(data)
+
+
+def _ignore_errors_of_stderr() -> None:
+    """Let standard error ignore write errors. A full disk or a closed reader would otherwise change the exit code, last
+    at the flush when Python exits."""
+    sys.stderr = TextIOWrapper(_BestEffort(2, "w", closefd=False), "utf-8", "backslashreplace", line_buffering=True)
 
 
 def _close_stdout() -> None:

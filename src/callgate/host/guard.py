@@ -47,11 +47,9 @@ _IDLE = 30.0  # seconds after which an idle guard ends
 _GRACE = 1.0  # seconds between SIGTERM and SIGKILL after Callgate has ended
 _CHUNK = 65536
 _MOST_FDS = 250
-_HIGH = 100  # descriptors are moved above this number before they get their final ones
 _PS = "/bin/ps"
 _CHILD_SUBREAPER, _NO_NEW_PRIVS, _RESTRICT_SELF = 36, 38, 446  # two options of prctl, a system call of Landlock
 _LINUX = sys.platform.startswith("linux")
-
 
 _libc = None  # the C library, loaded on Linux only
 
@@ -167,7 +165,7 @@ class _IdleGuard:
         request: Request = marshal.loads(_receive_sized(control))
         started = _start(request, sent)
         output = None
-        for number, wanted in zip(sent, request[3], strict=True):
+        for number, wanted in zip(sent, request[3], strict=False):
             if wanted == OUTPUT:
                 output = number
             else:
@@ -201,25 +199,21 @@ def _receive_sized(control: socket.socket) -> bytes:
 def _receive_exactly(control: socket.socket, size: int) -> bytes:
     pieces = bytearray()
     while len(pieces) < size:
-        piece = control.recv(min(size - len(pieces), 1 << 20))
-        if not piece:
-            os._exit(0)
-        pieces += piece
+        pieces += control.recv(min(size - len(pieces), 1 << 20)) or os._exit(0)
     return bytes(pieces)
 
 
 def _start(request: Request, descriptors: list[int]) -> int | OSError:
     """Start a command with ``posix_spawn``, which is faster than fork and exec, and return its pid or the error."""
     argv, env, folder, numbers = request
-    given = dict(zip(numbers, descriptors, strict=True))
+    given = dict(zip(numbers, descriptors, strict=False))
+    if len(given) < len(numbers):  # the kernel passes no more descriptors than the limit permits
+        return OSError(errno.EMFILE, "", argv[0])
     try:
         os.chdir(given.get(WORKING_FOLDER, folder))
     except OSError as error:
         return OSError(error.errno, "")  # no file name: the error refers to the working folder
-    high = max(_HIGH, *numbers) + 1
-    wanted = {number: each for number, each in given.items() if number >= 0}
-    pairs = [(fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, high), number) for number, each in wanted.items()]
-    actions = [(os.POSIX_SPAWN_DUP2, each, number) for each, number in pairs]
+    actions: list[tuple[int, int, int]] = []
     reset = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
 
     def spawn() -> int | OSError:
@@ -235,10 +229,16 @@ def _start(request: Request, descriptors: list[int]) -> int | OSError:
         return fault
 
     try:
+        for number, each in given.items():
+            if number >= 0:  # moved above all wanted numbers first
+                moved = fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, max(numbers) + 1)
+                actions.append((os.POSIX_SPAWN_DUP2, moved, number))
         return _restricted(spawn, given[RULESET]) if RULESET in given else spawn()
+    except OSError:  # the number is above the limit, or the limit is reached
+        return OSError(errno.EMFILE, "", argv[0])
     finally:
-        for each, _ in pairs:
-            os.close(each)
+        for _, moved, _ in actions:
+            os.close(moved)
 
 
 def _restricted(spawn: Callable[[], int | OSError], ruleset: int) -> int | OSError:

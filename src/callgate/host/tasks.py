@@ -93,8 +93,9 @@ class BackgroundTask:
         """Set the final status. Return False if the task had already ended."""
         if self.status != "running":
             return False
-        self.status = "killed" if self._stopping else status
-        self.detail, self.ended = detail, now
+        if self._stopping:
+            status, detail = "killed", "it was stopped" if status == "completed" else detail
+        self.status, self.detail, self.ended = status, detail, now
         self._over.set()
         return True
 

@@ -94,6 +94,7 @@ PLACES = [outside, linked, writable_by_all, writable_by_the_group, of_another_us
 @pytest.mark.spec("GATE-2a")
 @pytest.mark.parametrize("name", GRANTS)
 def test_answers_and_modes_of_a_foreign_log_do_not_apply(desk: Desk, name: str) -> None:
+    desk.settings("[sandbox]\nauto_allow = false\n")
     log = outside(desk, log_of(desk, *GRANTS[name]))
     before = log.read_bytes()
     for scene in (WRITES, RUNS):

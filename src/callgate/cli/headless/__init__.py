@@ -13,7 +13,6 @@ import asyncio
 import gc
 import os
 import signal
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -42,12 +41,13 @@ _SIGNALS = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 
 def headless(options: StartOptions, model: Model | None = None) -> int:
     """Run the agent; return the exit code. ``model`` replaces the configured one in tests."""
+    signals = _Signals()
     try:
         config = config_of(options)
         given = schema_of(options)
         schema = None if given is None else OutputSchema(given)
         prompt = None if options.input_format == "stream-json" else _prompt(options)
-        return asyncio.run(_run(options, config, model, prompt, schema))
+        return asyncio.run(_run(options, config, model, prompt, schema, signals))
     except CallgateError as error:
         if options.debug:
             raise
@@ -58,6 +58,8 @@ def headless(options: StartOptions, model: Model | None = None) -> int:
         if options.output_format != "text":
             write_result(result)
         return result.exit_code
+    finally:
+        signals.end()
 
 
 def _prompt(options: StartOptions) -> str | None:
@@ -69,15 +71,25 @@ def _prompt(options: StartOptions) -> str | None:
 
 
 async def _run(
-    options: StartOptions, config: Config, model: Model | None, prompt: str | None, schema: OutputSchema | None
+    options: StartOptions,
+    config: Config,
+    model: Model | None,
+    prompt: str | None,
+    schema: OutputSchema | None,
+    signals: "_Signals",
 ) -> int:
     async with open_session(options, config, model, say) as session:
         with traced(session, os.environ, say):
-            return await _drive(options, config, session, _inputs(options, prompt, schema), schema)
+            return await _drive(options, config, session, _inputs(options, prompt, schema), schema, signals)
 
 
 async def _drive(
-    options: StartOptions, config: Config, session: Session, inputs: Sequence[Input], schema: OutputSchema | None
+    options: StartOptions,
+    config: Config,
+    session: Session,
+    inputs: Sequence[Input],
+    schema: OutputSchema | None,
+    signals: "_Signals",
 ) -> int:
     loop = asyncio.get_running_loop()
     follows = options.input_format == "stream-json"
@@ -89,7 +101,7 @@ async def _drive(
 
     output = _output(options, Store(config.root, config.data).masker, lambda: stop("Nobody reads the output."))
     driver = HeadlessDriver(session, output, wait=options.wait, follows=follows)
-    _on_signals(loop, stop)
+    signals.begin(loop, stop)
     _collect_garbage_after_start(session)
     output.start(_facts(session, config))
     if follows:
@@ -161,19 +173,37 @@ def _collect_garbage_after_start(session: Session) -> None:
     stop = session.listen(on_event)
 
 
-def _on_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[str], None]) -> None:
-    """Interrupt the run at the first Ctrl-C or SIGTERM, and exit at the second. Running commands are ended by their
-    guards."""
-    seen: list[str] = []
+class _Signals:
+    """Interrupts the run at the first Ctrl-C or SIGTERM, and exits at the second. Running commands are ended by their
+    guards.
 
-    def received(name: str) -> None:
-        seen.append(name)
-        if len(seen) > 1:
-            os._exit(INTERRUPTED)
-        say(f"{name}: interrupting the run; press again to exit immediately")
-        stop(f"Interrupted by {name}.")
+    Handlers of the event loop would be removed with the loop, and a second signal would then kill the process before it
+    has exited with its own code.
+    """
 
-    for number, name in _SIGNALS.items():
-        with suppress(NotImplementedError, ValueError):  # Windows, or not the main thread
-            loop.add_signal_handler(number, received, name)
-    sys.stdout.flush()
+    def __init__(self) -> None:
+        self._seen = 0
+        self._before: dict[signal.Signals, Any] = {}
+
+    def begin(self, loop: asyncio.AbstractEventLoop, stop: Callable[[str], None]) -> None:
+        """Handle signals from now on. ``stop`` is called on the event loop."""
+
+        def received(number: int, frame: object) -> None:
+            self._seen += 1
+            if self._seen > 1:
+                os._exit(INTERRUPTED)
+            with suppress(RuntimeError):  # the loop is closed: the run has ended
+                loop.call_soon_threadsafe(interrupt, _SIGNALS[signal.Signals(number)])
+
+        def interrupt(name: str) -> None:
+            say(f"{name}: interrupting the run; press again to exit immediately")
+            stop(f"Interrupted by {name}.")
+
+        for number in _SIGNALS:
+            with suppress(ValueError):  # not the main thread
+                self._before[number] = signal.signal(number, received)
+
+    def end(self) -> None:
+        """Restore the handlers; after a signal, ignore further signals until the process has exited."""
+        for number, handler in self._before.items():
+            signal.signal(number, signal.SIG_IGN if self._seen else handler)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import select
 from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
@@ -20,8 +21,9 @@ class LineWriter:
         self._lines: SimpleQueue[bytes | None] = SimpleQueue()
         self._fewer = asyncio.Event()
         self._done: asyncio.Future[None] = self._loop.create_future()
-        self._thread = Thread(target=self._write, name="callgate-out", daemon=True)
-        self._thread.start()
+        self._wake, self._woken = os.pipe()
+        for work in (self._write, self._watch):
+            Thread(target=work, name="callgate-out", daemon=True).start()
 
     def put(self, line: bytes) -> None:
         self._lines.put(line)
@@ -36,6 +38,7 @@ class LineWriter:
         """Wait until all lines are written or the pipe is closed."""
         self._lines.put(None)
         await self._done
+        os.close(self._woken)
 
     def _write(self) -> None:
         try:
@@ -47,6 +50,18 @@ class LineWriter:
         except OSError:
             self._tell(self._gone)
         self._tell(self._end)
+
+    def _watch(self) -> None:
+        """Wait until the reader closes the pipe, which is reported at once, not only at the next line."""
+        if hasattr(select, "poll"):
+            poll = select.poll()
+            poll.register(self._fd, 0)  # errors and hang-ups are always reported
+            poll.register(self._wake, 0)
+            if any(number == self._fd for number, _ in poll.poll()):
+                self._tell(self._gone)
+                poll.unregister(self._fd)
+                poll.poll()
+        os.close(self._wake)
 
     def _tell(self, callback: Callable[[], None]) -> None:
         with suppress(RuntimeError):  # the loop is closed

@@ -78,15 +78,21 @@ class Swap:
                 for name in (self.staged, self.backup):
                     try:
                         os.unlink(folder.of(name), dir_fd=folder.descriptor)
-                    except FileNotFoundError:
-                        continue
-                    except OSError:
-                        gone = False
+                    except OSError:  # a read-only file system reports that even for a missing file
+                        gone = gone and _is_missing(folder, name)
         except FileNotFoundError:  # the folder was removed
             return True
         except OSError:
             return False
         return gone
+
+
+def _is_missing(folder: OpenFolder, name: str) -> bool:
+    try:
+        folder.status(name)
+    except OSError as error:
+        return error.errno == errno.ENOENT
+    return False
 
 
 def make_folders_in(top: OpenFolder, parts: Parts, made: list[Parts]) -> None:
@@ -113,7 +119,10 @@ def remove_folders(top: OpenFolder, folders: Iterable[Parts]) -> bool:
         except FileNotFoundError:
             continue
         except OSError as error:
-            gone = gone and error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.ELOOP)
+            kept = error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.ELOOP)
+            gone = gone and (
+                kept or (error.errno == errno.EROFS and not os.path.lexists(os.path.join(top.path, *parts)))
+            )
     return gone
 
 

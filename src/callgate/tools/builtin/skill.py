@@ -23,7 +23,9 @@ def skill(folders: Iterable[SkillFolder] | None = None) -> FunctionTool[..., Any
     folders  the result of ``skill_folders``; by default only the folders in the home, because a project may be
              untrusted
     """
-    found = find_skills(skill_folders(os.curdir, home=Path.home(), project=False) if folders is None else folders)
+    found = find_skills(
+        skill_folders(os.curdir, home=Path(os.path.expanduser("~")), project=False) if folders is None else folders
+    )
 
     def skill(
         skill: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)],
