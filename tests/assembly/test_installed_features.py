@@ -88,10 +88,10 @@ def test_one_that_cannot_be_used_is_reported_and_the_others_count(config: Config
     found = loaded(config)
     assert [each.feature.name for each in found.features] == ["nag"]
     assert [(each.file.split()[2], each.text) for each in found.problems] == [
-        ("a", "the feature is left out: there is a feature 'staging' already"),
-        ("b", "the feature is left out: it gives NoneType, and no Feature"),
-        ("c", f"the feature is left out: AttributeError: module '{NAME}' has no attribute 'missing'"),
-        ("e", "the feature is left out: there is a feature 'nag' already"),
+        ("a", "the feature is ignored: there is a feature 'staging' already"),
+        ("b", "the feature is ignored: it gives NoneType, and no Feature"),
+        ("c", f"the feature is ignored: AttributeError: module '{NAME}' has no attribute 'missing'"),
+        ("e", "the feature is ignored: there is a feature 'nag' already"),
     ]
 
 

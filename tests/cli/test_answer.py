@@ -331,7 +331,7 @@ def test_who_has_it_open_and_which_agent_asks_are_told(desk: Desk, other: Progra
     log = asks(desk, rich())
     other.ask(do="hold", log=str(log))
     lines = shown(desk)
-    assert f"1 question waits in session {log.stem}; it is open in process {other.pid}" in " ".join(lines)
+    assert f"1 question is open in session {log.stem}; it is open in process {other.pid}" in " ".join(lines)
     assert "agent: helper > deep" in lines
     assert isinstance(holder_of(log), LockHolder)
 

@@ -72,7 +72,7 @@ def test_what_cannot_be_stored_is_told(person: Person) -> None:
     assert "no key was entered; nothing was stored" in person.bad(1, "auth", "set", "anthropic")
     assert "there is no provider 'antropic': did you mean anthropic?" in person.bad(1, "auth", "set", "antropic")
     person.given("two words")
-    assert "this is no key" in person.bad(1, "auth", "set", "anthropic")
+    assert "this is no valid key" in person.bad(1, "auth", "set", "anthropic")
 
 
 def test_the_environment_is_listed_and_named_where_it_counts_first(person: Person) -> None:

@@ -61,7 +61,7 @@ def test_a_value_is_set_read_back_and_removed_and_comments_stay(person: Person) 
         (("mode", "wild"), "mode must be one of"),
         (("limits.max_turn", "3"), "there is no setting 'limits.max_turn': did you mean limits.max_turns?"),
         (("max_turns", "3"), "did you mean limits.max_turns?"),
-        (("providers.*.base_url", "http://a"), "say a name in place of the star"),
+        (("providers.*.base_url", "http://a"), "replace the star by a name in"),
         (("hooks.Stop.command", "make"), "callgate config edit --user"),
         (("permissions.deny", "Bash(("), "was not changed, because it would be wrong"),
         (("providers.lab.headers", f"Bearer {SECRET}"), "not (hidden)"),
@@ -175,7 +175,9 @@ def test_a_link_to_ones_own_settings_stays_a_link_and_one_out_of_the_repository_
     assert (real.read_text(), real.stat().st_mode & 0o777) == ('# kept\nmode = "plan"\n', 0o600)
     (person.work / ".callgate").mkdir()
     (person.work / ".callgate" / "settings.toml").symlink_to(real)
-    assert "leads outside the repository" in person.bad(1, "config", "set", "--project", "mode", "plan")
+    assert ("is a link to a place outside the repository: replace it by a file") in person.bad(
+        1, "config", "set", "--project", "mode", "plan"
+    )
 
 
 @pytest.mark.spec("CLI-4")

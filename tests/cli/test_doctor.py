@@ -121,7 +121,7 @@ def test_a_check_that_raises_or_hangs_is_a_finding_and_hides_no_other() -> None:
     never.set()
     assert [(each.name, each.status) for each in found] == [("a", "fault"), ("b", "fault"), ("c", "ok")]
     assert "ValueError: oops" in found[0].problem
-    assert "did not end within 0.05 s" in found[1].problem
+    assert "did not finish within 0.05 s" in found[1].problem
     assert not is_healthy(found)
 
 
@@ -152,12 +152,12 @@ def test_faults_in_settings_are_told_with_file_line_and_the_command_that_opens_i
 def test_a_key_is_told_by_its_place_and_a_command_for_one_is_not_run(person: Person) -> None:
     marker = person.home / "ran"
     person.user(NOWHERE + f"[providers.openai]\nkey_command = 'touch {marker}'\n")
-    assert one("key").saw == "openai: a key from its key_command, which is not run here"
+    assert one("key").saw == "openai: a key from its key_command, which doctor does not run"
     assert not marker.exists()
     person.user("models.default = 'gemini/gemini-3.8-flash'\nmodels.fallback = 'opus'\n" + NOWHERE)
     assert [each.repair for each in all_of("key")] == [("callgate auth set gemini",), ("callgate auth set anthropic",)]
     person.set("GEMINI_API_KEY", "not a key")
-    assert "holds no key" in all_of("key")[0].problem
+    assert "holds no valid key" in all_of("key")[0].problem
     person.user("models.default = 'ollama/qwen3'\n" + NOWHERE)
     assert one("key").saw == "ollama: no key, and none is needed"
     person.user(NOWHERE)
@@ -224,7 +224,7 @@ def test_online_asks_the_model_for_an_answer(person: Person) -> None:
 
 
 def test_trust_says_what_does_nothing_and_how_to_trust(person: Person) -> None:
-    assert one("trust").saw.endswith("brings nothing along that needs trust")
+    assert one("trust").saw.endswith("needs no trust: it has no hooks, tools or skills")
     person.project("[[hooks.Stop]]\ncommand = 'make'\n")
     found = one("trust")
     assert (found.status, found.repair) == ("warning", ("callgate trust show", "callgate trust add"))
@@ -266,7 +266,7 @@ def test_a_data_folder_that_cannot_be_written_is_a_fault(person: Person) -> None
 
 
 def test_the_data_folder_and_its_sessions_are_looked_at_and_not_made(person: Person) -> None:
-    assert "which is made with the first session" in one("data folder").saw
+    assert "(created with the first session)" in one("data folder").saw
     assert one("sessions").saw == "0 of this folder"
     assert not person.data.exists()
     person.data.mkdir(mode=0o700)
@@ -406,7 +406,7 @@ def test_the_mode_of_tool_search_is_told_with_the_number_of_deferred_tools_and_t
     (own / "loud.py").write_text("raise SystemExit('was run')\n")
     found = one("tool search")
     assert found.status == "ok"
-    assert re.match(r"on: 5 tools are deferred; .* about [\d,]+ tokens \(of those that ship; ", found.saw)
+    assert re.match(r"on: 5 tools are deferred; .* about [\d,]+ tokens \(built-in tools; ", found.saw)
     person.set("CALLGATE_TOOL_SEARCH", "off")
     assert one("tool search").saw.startswith("off: no tool is deferred")
     person.set("CALLGATE_TOOL_SEARCH", "perhaps")

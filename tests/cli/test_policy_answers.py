@@ -161,7 +161,7 @@ def test_without_a_place_of_ones_own_there_is_nothing_to_list_or_change(person: 
     person.set("CALLGATE_DATA_DIR", str(person.work / "data"))
     assert listed(person) == []
     said = person.bad(1, "policy", "add", "allow", "Bash(make)")
-    assert "answers are not remembered in" in said
+    assert "answers cannot be stored in" in said
 
 
 # ---- add ----------------------------------------------------------------------------------------------------------
@@ -284,7 +284,7 @@ def test_an_unknown_id_revokes_nothing(person: Person) -> None:
     wrong = known[:-1] + ("0" if known[-1] != "0" else "1")
     said = person.bad(1, "policy", "revoke", known, wrong)
     assert said == f"callgate: no remembered answer has the id {wrong!r}, did you mean {known}?"
-    assert "`callgate policy list` shows those there are" in person.bad(1, "policy", "revoke", "zzzzzz")
+    assert "`callgate policy list` lists the remembered answers" in person.bad(1, "policy", "revoke", "zzzzzz")
     assert len(listed(person)) == 1
 
 
@@ -341,7 +341,7 @@ def test_an_answer_is_narrowed_and_keeps_its_id(person: Person, before: str, aft
         ("Edit(src/**)", "Edit(src/)", "it covers 'src/x' still, and more"),
         ("Bash(git log:*)", "Bash", "it is about every call"),
         ("Bash", "Bash", "it is about every call"),
-        ("Bash(git log:*)", "Read(src/**)", "is about Bash, and Read(src/**) is not"),
+        ("Bash(git log:*)", "Read(src/**)", "is a rule for Bash; Read(src/**) is for another tool"),
         ("Edit(src/**)", "Edit(lib/**)", "it would cover 'lib/x', which is not covered now"),
         ("Edit(src/**)", "Edit(/**)", "it would cover 'x', which is not covered now"),
         ("WebFetch(domain:example.com)", "WebFetch(domain:example.org)", "it would cover 'example.org'"),

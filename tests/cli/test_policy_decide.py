@@ -188,7 +188,7 @@ def test_a_settings_file_that_is_not_there_is_a_failure(person: Person) -> None:
         ('{"tool": "Bash", "arguments": null}', '"arguments" is an object'),
         ('{"tool": "Bash", "allow": "Bash"}', '"allow" is a list of rules'),
         ('{"tool": "Bash", "deny": [1]}', '"deny" is a list of rules'),
-        ('{"tool": "Bash", "root": "src"}', "the root must be a whole path, not 'src'"),
+        ('{"tool": "Bash", "root": "src"}', "the root must be an absolute path, not 'src'"),
         ('{"tool": "Bash", "root": "/a\\u0000b"}', "the root '/a\\x00b' is no path"),
         ('{"tool": "Ba\\ud800sh"}', "this cannot be a call"),
         ('{"tool": "Bash", "denny": []}', "there is no key 'denny', did you mean 'deny'?; there are tool, arguments"),

@@ -301,7 +301,7 @@ def test_a_hook_for_an_event_that_nothing_tells_is_noted(person: Person) -> None
     person.user("".join(f'[[hooks.{event}]]\ncommand = "true"\n' for event in events))
     out = " ".join(person.good("policy", "check").out.split())
     assert "2 notes" in out
-    assert "nothing tells ConfigChange yet" in out
+    assert "ConfigChange is not published yet" in out
     assert "SubagentStop" not in out
 
 

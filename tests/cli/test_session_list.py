@@ -172,7 +172,7 @@ def test_a_session_that_is_not_there_is_one_line_that_says_what_to_do(command: t
     ran = desk.run("session", *command)
     assert ran.err == (
         "callgate: there is no session of this workspace yet; "
-        "`callgate session list --all` shows those of other folders\n"
+        "`callgate session list --all` lists the sessions of all folders\n"
     )
 
 
@@ -202,7 +202,7 @@ def test_a_path_that_is_no_file_says_what_to_give_instead(
 def test_a_file_that_is_no_log_is_not_an_empty_session(command: tuple[str, ...], data: bytes, desk: Desk) -> None:
     (desk.work / "copy.jsonl").write_bytes(data)
     ran = desk.run(*command, "copy.jsonl")
-    said = "callgate: no line of copy.jsonl can be read, so it is no log of a session\n"
+    said = "callgate: no line of copy.jsonl is valid, so the file is not the log of a session\n"
     assert (ran.code, ran.out, ran.err) == (1, "", said)
 
 
@@ -211,7 +211,7 @@ def test_a_transcript_of_claude_code_is_told_how_to_be_taken_in(command: tuple[s
     (desk.work / "my chat.jsonl").write_bytes((CLAUDE / "parallel.jsonl").read_bytes())
     ran = desk.run(*command, "my chat.jsonl")
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err.endswith("transcript of Claude Code: `callgate session import 'my chat.jsonl'` takes it in\n")
+    assert ran.err.endswith("transcript of Claude Code: `callgate session import 'my chat.jsonl'` imports it\n")
 
 
 @pytest.mark.parametrize("command", [("session", "show"), ("session", "export", "--format", "html"), ("audit",)])
@@ -228,7 +228,7 @@ def test_a_beginning_that_several_have_is_not_enough(desk: Desk) -> None:
     desk.go("elsewhere")
     ran = desk.run("session", "lock", logs[0][:5])
     assert ran.code == 1
-    assert "several sessions could be meant" in ran.err
+    assert "several sessions match" in ran.err
     assert all(log in ran.err for log in logs)
 
 

@@ -124,7 +124,7 @@ def test_an_export_is_utf_8_whatever_the_terminal_speaks(desk: Desk) -> None:
 def test_a_transcript_of_claude_code_becomes_a_session(file: Path, desk: Desk) -> None:
     ran = desk.run("session", "import", str(file))
     if ran.code:
-        assert "holds no conversation of Claude Code" in ran.err
+        assert "contains no conversation of Claude Code" in ran.err
         assert not desk.data.exists()
         return
     session = ran.lines[0]
@@ -162,8 +162,8 @@ def test_an_import_says_what_it_took_and_what_it_skipped(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "chat.jsonl holds no conversation of Claude Code\n"),
-        ("\x00\x01", "holds no conversation of Claude Code; 1 lines could not be read, line 1: not JSON\n"),
+        ("", "chat.jsonl contains no conversation of Claude Code\n"),
+        ("\x00\x01", "contains no conversation of Claude Code; 1 lines could not be read, line 1: not JSON\n"),
     ],
     ids=["empty", "junk"],
 )

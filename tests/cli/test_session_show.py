@@ -152,7 +152,7 @@ def test_an_open_question_is_said_at_the_top_and_at_its_call(desk: Desk) -> None
     desk.unanswered()
     ran = desk.good("session", "show")
     assert ran.lines[2].startswith("! an open question: may write run?")
-    assert block(ran.out, "? write")[-1] == "needs an answer ("
+    assert block(ran.out, "? write")[-1] == "waits for an answer"
 
 
 @pytest.mark.spec("TRS-10")

@@ -242,7 +242,7 @@ def test_words_are_not_enough_to_remove_a_session(which: str, desk: Desk) -> Non
     log = desk.session("Fix the tests")
     ran = desk.run("session", "remove", which)
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err.startswith(f"callgate: there is no session {which!r}: say its id, ")
+    assert ran.err.startswith(f"callgate: there is no session {which!r}: use its id, ")
     assert log.exists()
 
 
@@ -253,7 +253,7 @@ def test_a_session_that_several_could_be_or_that_is_a_file_is_not_removed(desk: 
         assert (ran.code, ran.out) == (1, "")
         assert all(str(log) in ran.err for log in logs)
     ran = desk.run("session", "remove", str(logs[0]))
-    assert (ran.code, ran.err) == (1, f"callgate: {logs[0]} is a file: give the id of the session\n")
+    assert (ran.code, ran.err) == (1, f"callgate: {logs[0]} is a file: use the id of the session\n")
     assert all(log.exists() for log in logs)
 
 
@@ -313,7 +313,7 @@ def test_whoever_has_it_open_is_named(desk: Desk) -> None:
             ({"pid": 1, "since": 0, "host": "elsewhere"}, "check on that machine whether the process is running\n"),
             (
                 {"pid": _dead(), "since": 0, "host": os.uname().nodename},
-                "another process has it open, which left no name\n",
+                "an unknown process has the session open\n",
             ),
             ({}, "it left no name\n"),
         ):

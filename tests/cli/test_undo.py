@@ -101,7 +101,7 @@ def test_one_change_is_named_by_its_number_and_that_of_an_undo_is_a_redo(works: 
     ("number", "why"),
     [
         ("9", "there is no change 9 in session {}; there are 1 to 4"),
-        ("3", "change 3 (new) was reverted, so there is nothing to take back"),
+        ("3", "change 3 (new) was reverted, so there is nothing to undo"),
     ],
     ids=["none", "reverted"],
 )

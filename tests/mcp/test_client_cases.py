@@ -69,7 +69,7 @@ async def _odd_names(row: Row, folder: Path) -> None:
     assert tool_names("srv", given) == {}
     async with connected(place_in(folder), raw("tools", json.dumps(row["server"]["tools"]))) as servers:
         assert servers.servers["srv"].tools == ()
-        assert sum("is left out" in line for line in servers.servers["srv"].log.lines()) == len(given)
+        assert sum("is ignored:" in line for line in servers.servers["srv"].log.lines()) == len(given)
 
 
 async def _many(row: Row, folder: Path) -> None:
@@ -81,7 +81,7 @@ async def _orders(row: Row, folder: Path) -> None:
     config = config_in(folder, allow=["mcp__srv"])
     given = flags(raw("tools", json.dumps(row["server"]["tools"])))
     (question,) = asked(await ran(config, given, extra("mcp__srv__x")))
-    assert "reads like an instruction" in question.reason
+    assert "its description contains an instruction to the model: …" in question.reason
     assert "data, not instructions" in described("srv", read_definition(row["server"]["tools"][0]))
 
 
@@ -89,7 +89,7 @@ async def _tool_use(row: Row, folder: Path) -> None:
     answer = json.dumps({"content": [row["server"]["call_result"]]})
     events = await ran(config_in(folder, allow=["mcp__srv"]), flags(raw("result", answer)), extra("mcp__srv__add"))
     assert [event.call_id for event in events if isinstance(event, CallSettled)] == ["call_1"]
-    assert "does not keep to the protocol" in texts(events)[0]
+    assert "the answer violates the protocol:" in texts(events)[0]
 
 
 async def _huge(row: Row, folder: Path) -> None:

@@ -56,21 +56,33 @@ def test_variables_are_put_into_texts_and_unset_ones_stay() -> None:
         ({}, "command is wanted"),
         ({"command": "a\0b"}, "command is wanted"),
         ({"command": "x", "args": "y"}, "args is a list of texts"),
-        ({"command": "x", "env": {"A": 1}}, "no text of one line"),
-        ({"type": "ws", "url": "x"}, "its type is stdio, http or sse"),
-        ({"type": "http", "url": "file:///etc"}, "begins with https://"),
+        ({"command": "x", "env": {"A": 1}}, "is not a text of one line"),
+        ({"type": "ws", "url": "x"}, "its type must be stdio, http or sse, not"),
+        ({"type": "http", "url": "file:///etc"}, "its url must begin with https:// or http:// and a host;"),
         ({"type": "http", "url": "https://"}, "and a host"),
-        ({"type": "http", "url": "https://h", "headers": {"a b": "c"}}, "characters that no header has"),
-        ({"type": "http", "url": "https://h", "headers": {"a": "b\rc: d"}}, "characters that no header has"),
-        ({"type": "http", "url": "https://h", "headers": {"a": "é"}}, "characters that no header has"),
+        (
+            {"type": "http", "url": "https://h", "headers": {"a b": "c"}},
+            ("contains characters that are invalid in a header"),
+        ),
+        (
+            {"type": "http", "url": "https://h", "headers": {"a": "b\rc: d"}},
+            ("contains characters that are invalid in a header"),
+        ),
+        (
+            {"type": "http", "url": "https://h", "headers": {"a": "é"}},
+            ("contains characters that are invalid in a header"),
+        ),
         ({"command": "x", "env": {"A=B": "c"}}, "'A=B' is no name"),
         ({"command": "x", "env": {"": "c"}}, "'' is no name"),
         ({"command": "\ud800"}, "command is wanted"),
         ({"command": "x", "args": ["\ud800"]}, "args is a list of texts"),
-        ({"command": "x", "env": {"A": "\ud800"}}, "no text of one line"),
-        ({"type": "http", "url": "https://x", "headers": {"A": "b\nc"}}, "no text of one line"),
-        ({"url": "https://x", "oauth": {"secret": "x"}}, "oauth is an object with clientId"),
-        ({"url": "https://x", "oauth": {"clientId": "x", "callbackPort": "y"}}, "callbackPort is a port"),
+        ({"command": "x", "env": {"A": "\ud800"}}, "is not a text of one line"),
+        ({"type": "http", "url": "https://x", "headers": {"A": "b\nc"}}, "is not a text of one line"),
+        (
+            {"url": "https://x", "oauth": {"secret": "x"}},
+            ("oauth must be an object with clientId, and optionally clientSecret and callbackPort"),
+        ),
+        ({"url": "https://x", "oauth": {"clientId": "x", "callbackPort": "y"}}, "callbackPort must be a port number"),
         ({"command": "x", "trusted": "yes"}, "trusted is true or false"),
     ],
 )
@@ -88,7 +100,7 @@ def test_an_entry_with_a_fault_is_left_out_with_its_line_and_the_others_stay(ent
 def test_a_file_that_is_no_json_is_one_fault_with_the_line() -> None:
     found = read_text('{\n "mcpServers": {\n  "a": nonsense\n}}', "user", "mcp.json")
     assert str(found.faults[0]).startswith("mcp.json:3: this is not JSON")
-    assert "is wanted" in str(read_text("[]", "user", "mcp.json").faults[0])
+    assert "must be an object" in str(read_text("[]", "user", "mcp.json").faults[0])
 
 
 @pytest.mark.spec("MCP-1")
@@ -100,7 +112,7 @@ def test_the_file_of_a_project_is_told_to_be_wrong_before_it_is_trusted(tmp_path
     written(config.root / ".mcp.json", good={"command": "x"}, odd={"type": "pigeon"})
     note, fault = server_configs(config, ServerFlags()).faults
     assert "its servers (good) are left out until you trust this folder" in note.text
-    assert "the server 'odd' is left out: its type is stdio, http or sse" in fault.text
+    assert "the server 'odd' is ignored: its type must be stdio, http or sse" in fault.text
 
 
 @pytest.mark.spec("MCP-1")
@@ -135,8 +147,8 @@ def test_servers_of_a_project_count_after_trust_and_never_in_place_of_own_ones(t
         ("mine", "ours", True),
         ("other", "y", False),
     ]
-    assert any("counts instead of this one" in each.text for each in after.faults)
-    assert any("trusted does not count in a project's file" in each.text for each in after.faults)
+    assert any("has priority over this one" in each.text for each in after.faults)
+    assert any("trusted is ignored in a project's file: set it in your own" in each.text for each in after.faults)
 
 
 @pytest.mark.spec("MCP-1")
@@ -189,7 +201,7 @@ def test_names_of_tools_are_valid_and_unique() -> None:
     assert names["a.b"].startswith("mcp__srv__a_b-")
     assert len(set(names.values())) == len(names) == 5
     assert all(is_valid(name) and len(name) <= 64 for name in names.values())
-    with pytest.raises(ValueError, match="needs a letter"):
+    with pytest.raises(ValueError, match="must contain a letter"):
         server_name("__")
     with pytest.raises(ValueError, match="1 to 64"):
         server_name("a/b")

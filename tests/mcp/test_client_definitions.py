@@ -94,7 +94,7 @@ def test_of_two_tools_with_one_name_the_first_counts_and_the_log_says_so(tmp_pat
         tools = [{"name": "x", "description": text, "inputSchema": OBJECT} for text in ("first", "second")]
         async with connected(place_in(tmp_path), raw("tools", json.dumps(tools))) as servers:
             assert [each.definition.description for each in servers.servers["srv"].tools] == ["first"]
-            assert any("another one has the same name" in line for line in servers.servers["srv"].log.lines())
+            assert any("another tool has the same name" in line for line in servers.servers["srv"].log.lines())
 
     asyncio.run(main())
 

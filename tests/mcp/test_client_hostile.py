@@ -75,7 +75,7 @@ def test_of_lines_that_are_no_messages_the_log_has_the_first_ones_and_a_reason_n
     for number in range(1_000):
         log.refuse(f"hello {number}\x1b[31m")
     assert len(log.lines()) == 20
-    assert log.noise == "lines of its output that are no messages: 1,000, first: 'hello 0'"
+    assert log.noise == "invalid lines in its output: 1,000, first: 'hello 0'"
 
 
 @pytest.mark.spec("MCP-3")
@@ -84,7 +84,7 @@ def test_a_server_that_asks_without_end_and_does_not_read_the_answers_is_disconn
         async with connected(place_in(tmp_path), raw("asks and does not read")) as servers:
             before = _resident()
             result = await use(servers.servers["srv"], "add", a=1)
-            assert "does not take the answers" in result.text
+            assert "it sends requests but does not read the answers" in result.text
             assert _resident() - before < 64 << 20
 
     asyncio.run(main())
@@ -101,7 +101,7 @@ def test_a_server_that_does_not_list_again_keeps_its_connection_and_its_tools_an
             server = servers.servers["srv"]
             assert (await use(server, "add", a=99)).text == "tools/list"
             assert (await use(server, "add", a=1, b=2)).text == "3"
-            assert any(line.endswith("does not list them: not again") for line in server.log.lines())
+            assert any(line.endswith("but listing them failed: not again") for line in server.log.lines())
             await until(server, lambda: server.state.tools == 1)
 
     asyncio.run(main())
@@ -140,7 +140,7 @@ def test_a_server_that_dies_in_a_call_gives_one_error_and_is_started_again(tmp_p
             result = await use(servers.servers["srv"], "add", a=1, b=2)
             assert result.is_error
             assert result.effects == "unknown"
-            assert "was lost during the call" in result.text
+            assert "disconnected during the call (" in result.text
             await following
             assert states == ["connecting", "connected", "connecting", "connected"]
         finally:
@@ -215,7 +215,7 @@ def test_a_call_that_is_never_answered_ends_in_time_and_is_cancelled_at_the_serv
     [
         ("never connects", "did not answer within 0.3 s"),
         ("exits", "it ended with exit status 1"),
-        ("prints and exits", "lines of its output that are no messages: 1, first: 'this is not for you'"),
+        ("prints and exits", "invalid lines in its output: 1, first: 'this is not for you'"),
     ],
 )
 def test_a_server_that_does_not_connect_says_why_and_the_others_do(tmp_path: Path, behaviour: str, says: str) -> None:
@@ -342,7 +342,7 @@ def test_a_resource_is_read_although_its_server_refuses_to_tell_of_changes(tmp_p
             server = servers.servers["srv"]
             found = await server.requests.read("note://a")
             assert found == (Resource("note://a", text="remember the milk"),)
-            assert "it does not tell of changes of note://a" in server.log.lines()[-1]
+            assert "it does not report changes of note://a" in server.log.lines()[-1]
 
     asyncio.run(main())
 
@@ -353,7 +353,7 @@ def test_of_many_tools_the_first_are_taken_with_a_note(tmp_path: Path) -> None:
         notes: list[str] = []
         async with connected(place_in(tmp_path, note=notes.append), raw("many", "2000")) as servers:
             assert servers.servers["srv"].state.tools == 512
-        assert notes == ["the server srv has more than 512 tools: the first 512 are taken"]
+        assert notes == ["the server srv has more than 512 tools: only the first 512 are used"]
 
     asyncio.run(main())
 

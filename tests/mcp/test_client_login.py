@@ -53,14 +53,14 @@ def test_a_server_that_needs_a_login_offers_one_tool_which_asks_the_person(tmp_p
             found = servers.servers["guarded"]
             assert (found.state.status, found.state.reason) == (
                 "needs login",
-                "it needs a login: callgate mcp login guarded",
+                "it requires a login: callgate mcp login guarded",
             )
             (login, *_) = servers.tools()
             assert login.spec.name == "mcp__guarded__log_in"
             assert login.traits({}).server == "guarded"
             result = await login.run({}, PlainRun())
             assert result.text == "The server guarded is connected; it has 1 tools."
-            assert "needs a login. Open this address: http://127.0.0.1:" in person.asked[0][1]
+            assert "requires a login. Open this address: http://127.0.0.1:" in person.asked[0][1]
             assert (await use(found, "whoami")).text == "you are known"
         async with connected(place, guarded(server)) as servers:  # the tokens are kept
             assert servers.servers["guarded"].state.status == "connected"

@@ -139,7 +139,7 @@ def test_only_so_many_resources_are_read_and_the_reads_take_no_turn_of_the_model
     text = " ".join(f"@srv:note://{at}" for at in range(MOST_MENTIONED + 5))
     events, request = asyncio.run(told(config, flags(raw()), text, limits=SessionLimits(run=LoopLimits(max_turns=1))))
     assert len(results(request)) == MOST_MENTIONED
-    said = f"the first {MOST_MENTIONED} of {MOST_MENTIONED + 5} resources that the message mentions are read"
+    said = f"the first {MOST_MENTIONED} of {MOST_MENTIONED + 5} resources mentioned in the message are read"
     assert said in [event.text for event in events if isinstance(event, Noted)]
     assert any(said in message.text for message in request.messages)
     assert [event.reason for event in events if isinstance(event, RunEnded)] == ["done"]

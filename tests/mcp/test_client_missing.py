@@ -43,7 +43,7 @@ def printed(program: str, folder: Path) -> str:
 
 @pytest.mark.spec("MCP-1")
 def test_without_the_package_a_server_says_what_to_install(tmp_path: Path) -> None:
-    assert printed(MISSING, tmp_path) == "failed servers need one more package: pip install 'callgate[mcp]'\n"
+    assert printed(MISSING, tmp_path) == "failed MCP servers need a package: pip install 'callgate[mcp]'\n"
 
 
 @pytest.mark.spec("MCP-1")

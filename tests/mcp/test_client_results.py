@@ -23,16 +23,16 @@ from tests.mcp.test_client_hostile import called
     [
         (
             {"content": [{"type": "tool_use", "name": "Bash", "input": {"command": "pwn"}}]},
-            "does not keep to the protocol",
+            "the answer violates the protocol:",
         ),
         ({"content": [{"type": "text", "text": "no"}], "isError": True}, "no"),
         ({"content": [{"type": "image", "data": "%%%", "mimeType": "image/png"}]}, "not base64"),
         ({"content": [{"type": "image", "data": "AAAA", "mimeType": "image/x-odd"}]}, "cannot be shown"),
-        ({"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}]}, "whose 3 bytes are no image"),
-        ({"content": [{"type": "image", "data": "", "mimeType": "image/png"}]}, "whose 0 bytes are no image"),
-        ({"content": [{"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}]}, "cannot be heard"),
+        ({"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}]}, "whose 3 bytes are not an image"),
+        ({"content": [{"type": "image", "data": "", "mimeType": "image/png"}]}, "whose 0 bytes are not an image"),
+        ({"content": [{"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}]}, ", which cannot be played]"),
         ({"content": [], "structuredContent": {"a": 1}}, '{"a": 1}'),
-        ("nonsense", "does not keep to the protocol"),
+        ("nonsense", "violates the protocol"),
     ],
 )
 def test_an_answer_is_data_whatever_it_holds(tmp_path: Path, answer: object, says: str) -> None:
@@ -57,7 +57,7 @@ def test_parts_that_are_no_texts_are_bounded_in_number_and_in_what_they_say_of_t
     others = [part for part in content if not isinstance(part, Text)]
     assert len(others) == 100
     assert all(len(part.uri) + len(part.media_type or "") < 2_200 for part in others if isinstance(part, Resource))
-    assert content[-1] == Text("[900 more images and resources are left out]")
+    assert content[-1] == Text("[900 more images and resources are omitted]")
 
 
 @pytest.mark.spec("MCP-2")

@@ -159,7 +159,7 @@ def test_a_description_that_gives_orders_is_asked_about_whatever_a_rule_says(tmp
     (question,) = asked(
         asyncio.run(ran(config, flags(raw("tools", json.dumps([order]))), extra("mcp__srv__add"), mode="bypass"))
     )
-    assert "reads like an instruction" in question.reason
+    assert "its description contains an instruction to the model: …" in question.reason
 
 
 @pytest.mark.spec("MCP-4")

@@ -100,7 +100,7 @@ def test_the_panel_of_servers_is_drawn_again_as_they_change(tmp_path: Path) -> N
         config, model = config_in(tmp_path), ScriptedModel(turn(say("Done.")))
         async with await agent_session(config, model, mcp=flags(raw(), raw("exits", name="bad"))) as session:
             terminal = Drawn(session, config)
-            run_command(terminal, "/mcp")
+            assert run_command(terminal, "/mcp")
             await terminal.opened.wait()
             assert "connecting" in await terminal.until(lambda text: True)
             await terminal.until(lambda text: "connected  2 tools" in text and "it ended with" in text)
@@ -209,6 +209,6 @@ def test_doctor_starts_no_server_unless_it_is_online(tmp_path: Path) -> None:
     (config.folder / "mcp.json").write_text(json.dumps({"mcpServers": entries}), encoding="utf-8")
     fault, number = mcp_servers(Patient(config, "", {}))
     assert (fault.status, number.status) == ("warning", "ok")
-    assert "the server 'odd' is left out" in fault.problem
-    assert number.saw == "1 configured; `callgate mcp list` and `callgate doctor --online` try them"
+    assert "the server 'odd' is ignored" in fault.problem
+    assert number.saw == "1 configured; `callgate mcp list` and `callgate doctor --online` connect to them"
     assert not started.exists()

@@ -324,8 +324,8 @@ class Refusing(BaseHTTPRequestHandler):
     [
         (
             405,
-            "it answered 405 Method Not Allowed. Is the address right? "
-            'An old server that only speaks SSE needs "type": "sse"',
+            "it answered 405 Method Not Allowed. Check the address. "
+            'An old server that supports only SSE needs "type": "sse"',
         ),
         (403, "it answered 403 Forbidden"),
     ],

@@ -294,7 +294,9 @@ def test_settings_that_lead_outside_the_repository_are_a_fault(tmp_path: Path) -
     (root / ".callgate" / "settings.local.toml").symlink_to(tmp_path / "nowhere")
     for found in read_repository(root):
         assert found.plain == ()
-        assert [fault.text for fault in found.faults] == ["this leads outside the repository: put a file in its place"]
+        assert [fault.text for fault in found.faults] == [
+            ("this is a link to a place outside the repository: replace it by a file")
+        ]
 
 
 @pytest.mark.spec("GATE-3")

@@ -22,6 +22,7 @@ def frozen(ledger: Ledger) -> str:
         for call_id, entry in ledger.calls.items()
     }
     rest = {name: value for name, value in vars(ledger).items() if name not in ("calls", "message_of", "view")}
+    rest["answer"] = (ledger.answer.text, ledger.answer.begun)
     return repr((calls, sorted(ledger.message_of), list(ledger.messages), sorted(rest.items())))
 
 

@@ -120,7 +120,7 @@ def test_calls_results_images_and_resources_become_blocks() -> None:
     assert result["is_error"] is True
     assert [block["text"] for block in result["content"]] == [
         "No such tool",
-        "[an image of type image/tiff, 2 bytes, which this model cannot be shown]",
+        "[an image of type image/tiff, 2 bytes, which this model does not support]",
     ]
     assert words == {"type": "text", "text": "Well?"}
     assert link == {"type": "text", "text": "[https://example.org]"}
@@ -315,7 +315,7 @@ def test_a_thinking_model_cannot_be_held_to_a_tool_and_says_so() -> None:
     request = Request("", [HELLO], (READ,), ToolChoice("named", "Read"), options=options)
     assert "tool_choice" not in sent(request)
     assert notes(request) == [
-        "claude-opus-4-6 cannot be held to a tool choice 'named' while it thinks: 'auto' is used."
+        "claude-opus-4-6 does not support the tool choice 'named' while it thinks: 'auto' is used."
     ]
     bound = replace(FACTS, abilities=Abilities(force=frozenset({"auto", "none"})))
     assert "tool_choice" not in sent(replace(request, options=RequestOptions()), bound)
@@ -385,13 +385,18 @@ def test_effort_is_the_models_own_value_or_the_next_lower_one() -> None:
         return sent(request, facts).get("output_config"), notes(request, facts)
 
     assert effort("high", FACTS) == ({"effort": "high"}, [])
-    assert effort("max", FACTS) == ({"effort": "high"}, ["claude-opus-4-6 has no effort 'max': 'high' is used."])
+    assert effort("max", FACTS) == (
+        {"effort": "high"},
+        [("claude-opus-4-6 does not support the effort 'max': 'high' is used.")],
+    )
     assert effort("medium", FACTS)[0] == {"effort": "low"}
-    assert effort("low", BUDGET) == (None, ["claude-sonnet-4-5 has no levels of effort: 'low' is left out."])
+    assert effort("low", BUDGET) == (None, ["claude-sonnet-4-5 does not support effort: 'low' is omitted."])
     levels = replace(FACTS, efforts={"high": "high", "max": "max"})
     off = Request("", [HELLO], options=RequestOptions(effort="max", thinking="off"))
     assert sent(off, levels)["output_config"] == {"effort": "high"}
-    assert notes(off, levels) == ["claude-opus-4-6 has no effort 'max' while thinking is off: 'high' is used."]
+    assert notes(off, levels) == [
+        ("claude-opus-4-6 does not support the effort 'max' while thinking is off: 'high' is used.")
+    ]
     budgets = replace(BUDGET, efforts={"high": 16_000})
     request = Request("", [HELLO], options=RequestOptions(effort="high"))
     assert sent(request, budgets)["thinking"] == {"type": "enabled", "budget_tokens": 16_000}
@@ -403,7 +408,7 @@ def test_temperature_is_left_out_with_a_note_where_it_is_refused() -> None:
     assert sent(plain)["temperature"] == 0.2
     thinking = Request("", [HELLO], options=RequestOptions(temperature=0.2, thinking="adaptive"))
     assert "temperature" not in sent(thinking)
-    assert notes(thinking) == ["claude-opus-4-6 takes no temperature while it thinks: it is left out."]
+    assert notes(thinking) == ["claude-opus-4-6 does not support a temperature while it thinks: omitted."]
     assert "temperature" not in sent(plain, replace(FACTS, quirks=frozenset({"no_sampling"})))
 
 

@@ -104,7 +104,7 @@ def test_an_unknown_model_works_with_assumptions_and_a_notice() -> None:
     assert facts.prices is None
     assert facts.thinking == "adaptive"
     notice = known.unknown_model_notice(model, facts)
-    assert "Nothing is known of the model anthropic/claude-opus-5.5" in notice
+    assert "Unknown model: anthropic/claude-opus-5.5" in notice
     assert "Did you mean claude-opus-5-5?" in notice
     assert "models.toml" in notice
 
@@ -163,7 +163,7 @@ def test_own_rows_add_models_and_win_field_by_field(tmp_path: Path) -> None:
         ("[models.x]\nimages = { width = 5 }", "images must be"),
         ("models = 5", "write each model as a table"),
         ("[models]\nx = 5", "must be a table"),
-        ("[providers.x]\nbase_url = 'http://x'", "holds models alone"),
+        ("[providers.x]\nbase_url = 'http://x'", 'must contain only models, each as [models."name"];'),
         ("[models", "cannot be read"),
     ],
 )

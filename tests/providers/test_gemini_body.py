@@ -160,7 +160,7 @@ def test_images_resources_and_empty_texts() -> None:
     pdf = Resource("a.pdf", data=b"%PDF", media_type="application/pdf")
     parts = (Text(""), Image("image/gif", b"g"), Image("image/webp", b"w"), pdf, Resource("x", "text"))
     assert sent(Request("", [Message("u", "user", parts)]))["contents"][0]["parts"] == [
-        {"text": "[an image of type image/gif, 1 bytes, which this model cannot be shown]"},
+        {"text": "[an image of type image/gif, 1 bytes, which this model does not support]"},
         {"inlineData": {"mimeType": "image/webp", "data": "dw=="}},
         {"inlineData": {"mimeType": "application/pdf", "data": "JVBERg=="}},
         {"text": "[x]\ntext"},
@@ -246,7 +246,7 @@ def test_options_of_ones_own_go_out_as_they_are() -> None:
     assert body["tools"][1] == {"googleSearch": {}}
     assert body["labels"] == {"a": "b"}
     assert post.headers["x-mine"] == "2"
-    assert said == ["gemini-3.8-flash takes 5 stop sequences: the others are left out."]
+    assert said == ["gemini-3.8-flash takes 5 stop sequences: the others are omitted."]
     quiet = replace(FACTS, quirks=frozenset({"no_sampling"}))
     assert "temperature" not in sent(Request("", [HELLO], options=options), quiet)["generationConfig"]
 
@@ -259,9 +259,7 @@ def test_an_output_schema_goes_as_json_schema_but_not_beside_the_tools_of_an_old
     beside = Request("", [HELLO], (READ,), output=schema)
     assert "responseJsonSchema" in sent(beside)["generationConfig"]
     assert "responseJsonSchema" not in sent(beside, OLD)["generationConfig"]
-    assert notes(beside, OLD) == [
-        "gemini-2.5-flash cannot be held to a JSON Schema while it has tools: it is left out."
-    ]
+    assert notes(beside, OLD) == ["gemini-2.5-flash does not support a JSON Schema while it has tools: omitted."]
 
 
 def test_schemas_of_tools_have_nothing_beside_a_reference_and_no_const() -> None:

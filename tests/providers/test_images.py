@@ -107,7 +107,7 @@ def test_without_pillow_a_line_says_what_to_do(monkeypatch: pytest.MonkeyPatch) 
     _, line = contents(fitted)
     assert isinstance(line, Text)
     assert "shot.png (300×300 pixels" in line.text
-    assert 'make it smaller, or have it scaled by pip install "callgate[images]"' in line.text
+    assert 'make it smaller, or install the package that scales it: pip install "callgate[images]"' in line.text
     assert len(notes) == 1
 
 
@@ -127,7 +127,7 @@ def test_of_too_many_images_the_oldest_become_lines() -> None:
     request = Request("", tuple(prompt(image) for image in images))
     fitted, notes = ImageFitter(FACTS).fit(request)
     assert [isinstance(each, Image) for each in contents(fitted)] == [False, False, True, True, True, True]
-    assert notes == ["The oldest images are left out: small-eyes takes no more at once."]
+    assert notes == ["The oldest images are omitted: small-eyes accepts no more images."]
     at_once = replace(FACTS, images_at_most=8)
     nine, _ = ImageFitter(at_once).fit(Request("", tuple(prompt(picture(8, 8, seed=n)) for n in range(9))))
     assert sum(isinstance(each, Image) for each in contents(nine)) == 7, "a quarter of the limit goes at once"
@@ -153,7 +153,7 @@ def test_a_refused_image_is_named_and_not_sent_again() -> None:
     kept, _, line = contents(again)
     assert isinstance(kept, Image)
     assert isinstance(line, Text)
-    assert line.text.startswith("[/work/shot.png is left out: the server did not accept it.")
+    assert line.text.startswith("[/work/shot.png is omitted: the server refused it.")
 
 
 def test_a_resource_that_is_an_image_counts_as_one() -> None:

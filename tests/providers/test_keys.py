@@ -144,8 +144,8 @@ def test_the_environment_comes_before_a_command_and_that_before_the_store(tmp_pa
         (f"{sys.executable} -c \"import sys; print('{KEY}'); sys.exit(3)\"", "failed with exit status 3"),
         ("/no/such/program", "cannot be run"),
         ("'", "cannot be run"),
-        (f"{sys.executable} -c \"print('{KEY} and more')\"", "holds no key"),
-        (f'{sys.executable} -c ""', "holds no key"),
+        (f"{sys.executable} -c \"print('{KEY} and more')\"", "holds no valid key"),
+        (f'{sys.executable} -c ""', "holds no valid key"),
     ],
 )
 def test_a_command_that_gives_no_key_is_told_without_its_output(command: str, told: str) -> None:
@@ -171,7 +171,7 @@ def test_a_command_never_means_a_program_of_the_folder(tmp_path: Path, monkeypat
 def test_what_can_be_no_key_is_refused_without_repeating_it(text: str) -> None:
     with pytest.raises(UsageError) as refused:
         store(None).store("x", text)
-    assert "no key" in str(refused.value)
+    assert "no valid key" in str(refused.value)
     assert not text or text not in str(refused.value)
 
 

@@ -76,9 +76,7 @@ async def test_an_unknown_model_of_a_server_of_ones_own_answers_and_is_noticed_o
         model = source(on(server)).open("work/mystery-7b")
         first, second = await streamed(model), await streamed(model)
         assert "".join(event.text for event in first if isinstance(event, TextDelta)) == "Hello."
-        assert [note.split(". Assumed")[0] for note in notes(first)] == [
-            "Nothing is known of the model work/mystery-7b"
-        ]
+        assert [note.split(". Assumed")[0] for note in notes(first)] == ["Unknown model: work/mystery-7b"]
         assert notes(second) == []
         assert model.name == "work/mystery-7b"
         sent = server.requests[0]
@@ -214,7 +212,7 @@ def test_a_key_that_is_stored_for_openai_counts_for_both_of_its_apis(tmp_path: P
 def test_a_key_that_would_go_out_in_the_clear_is_noticed() -> None:
     own = ServerSettings(base_url="http://gpu.example/v1", key_variable="MINE")
     model = source(ModelSettings(servers={"work": own}), {"MINE": KEY}).open("work/gpt-6-luna")
-    assert model._notes == ["The key of work goes to http://gpu.example/v1 without encryption."]  # pyright: ignore
+    assert model._notes == ["The key of work is sent to http://gpu.example/v1 without encryption."]  # pyright: ignore
 
 
 @rows(
@@ -276,7 +274,7 @@ async def test_a_refused_image_is_named_and_the_session_stays_usable() -> None:
         await streamed(model, request)
         assert "data:image" in server.requests[0].body.decode()
         assert "data:image" not in server.requests[1].body.decode()
-        assert "did not accept it" in server.requests[1].body.decode()
+        assert "is omitted: the server refused it. Describe it in words.]" in server.requests[1].body.decode()
 
 
 @pytest.mark.spec("PRV-1")

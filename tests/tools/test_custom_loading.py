@@ -180,7 +180,7 @@ def test_of_two_tools_with_one_name_the_persons_own_counts(tmp_path: Path) -> No
     loaded = asyncio.run(load_tools([project.folder(), user.folder()], Api(tmp_path)))
     assert said(loaded, "greet") == "mine"
     assert problems(loaded) == [
-        f"{theirs}:4: tool 'greet' is left out: 'greet' is a tool in {mine}:4 already, and what is your own counts "
+        f"{theirs}:4: tool 'greet' is ignored: 'greet' is a tool in {mine}:4 already, and what is your own counts "
         "before what is of the repository"
     ]
 
@@ -189,7 +189,7 @@ def test_in_one_folder_the_first_by_file_name_counts(place: Place) -> None:
     one, two = place.write("a.py", greeting("greet", "one")), place.write("b.py", greeting("greet", "two"))
     loaded = place.loaded()
     assert said(loaded, "greet") == "one"
-    assert problems(loaded) == [f"{two}:4: tool 'greet' is left out: 'greet' is a tool in {one}:4 already"]
+    assert problems(loaded) == [f"{two}:4: tool 'greet' is ignored: 'greet' is a tool in {one}:4 already"]
 
 
 def test_an_alias_is_a_name_too(place: Place) -> None:
@@ -206,7 +206,7 @@ def test_a_name_that_is_taken_is_left_to_its_owner(place: Place) -> None:
     place.write("a.py", greeting("Bash"))
     loaded = place.loaded(taken=["Bash", "resolve"])
     assert loaded.tools == ()
-    assert loaded.problems[0].text == "tool 'Bash' is left out: 'Bash' is the name of a tool that is there without it"
+    assert loaded.problems[0].text == "tool 'Bash' is ignored: 'Bash' is the name of a tool that is there without it"
 
 
 # ---- trust --------------------------------------------------------------------------------------------------------

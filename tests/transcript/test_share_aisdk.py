@@ -152,7 +152,7 @@ def test_every_export_says_that_lines_of_a_newer_version_were_left_out(shape: Sh
         missing=False,
         draft=None,
     )
-    assert "3 lines of a newer version of Callgate are left out" in shown.written_as(shape)
+    assert "3 lines from a newer version of Callgate are ignored" in shown.written_as(shape)
 
 
 def test_a_summary_stands_in_for_what_is_not_there() -> None:

@@ -36,7 +36,6 @@ class PanelTerminal:
         self.input = ""
         self.asked: tuple[str, str, Callable[[str | None], None]] | None = None
         self.left: int | None = None
-        self.vim = False
         self._drawn = Event()
 
     @property
@@ -99,12 +98,6 @@ class PanelTerminal:
         return "inline"
 
     def view(self, name: ViewName) -> None:
-        pass
-
-    def use_vim(self, vim: bool) -> None:
-        self.vim = vim
-
-    def copy(self, text: str) -> None:
         pass
 
     def redraw(self) -> None:

@@ -258,13 +258,13 @@ def test_a_long_diff_is_cut_and_counted_and_whole_on_demand() -> None:
 
 
 def test_the_reason_of_a_failure_takes_up_to_three_rows_broken_at_blanks() -> None:
-    lost = "The server every was lost during the call (it ended with exit status 3): what it did is not known."
+    lost = "The server every disconnected during the call (it ended with exit status 3). It may have partly run."
     _line, *rows = shown(call(Status.ERROR, result=Result.failed("tool_error", lost)), 60).split("\n")
     assert [len(rows), " ".join(" ".join(rows).split())] == [2, lost]
     _line, *rows = shown(call(Status.ERROR, result=Result.failed("tool_error", lost * 5)), 60).split("\n")
     assert (len(rows), rows[-1][-1]) == (3, "…")
     denied = call(Status.CANCELLED, decision=Deny("rule", lost), result=Result.failed("denied", "x"))
-    assert shown(denied, 60).endswith("known.")
+    assert shown(denied, 60).endswith("partly run.")
 
 
 def test_every_code_of_a_result_has_a_line() -> None:

@@ -145,7 +145,7 @@ def ruling(decision: Decision, rulebook: Rulebook) -> Ruling:
 
 def _resolver(root: str) -> Resolver:
     if root and not os.path.isabs(root):
-        raise UsageError(f"the root must be a whole path, not {root!r}")
+        raise UsageError(f"the root must be an absolute path, not {root!r}")
     try:
         return Resolver(root or os.getcwd())
     except ValueError as error:

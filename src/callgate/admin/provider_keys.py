@@ -111,7 +111,11 @@ def _known(source: ModelSource, provider: str) -> str:
     known = source.catalogue.servers
     if provider not in known:
         close = get_close_matches(provider, known, 1)
-        hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}, and those of your settings"
+        hint = (
+            f"did you mean {close[0]}?"
+            if close
+            else (f"known providers are {', '.join(known)}, and the providers in your settings")
+        )
         raise UsageError(f"there is no provider {provider!r}: {hint}")
     return provider
 
@@ -133,4 +137,4 @@ def first_run_page(config: Config) -> str:
     lines = [f"{NO_MODEL.capitalize()}. Ways to go on:"]
     for way in ways:
         lines += [f"- {way.what}:", f"    {way.command}"]
-    return "\n".join((*lines, "`callgate doctor` looks at everything else."))
+    return "\n".join((*lines, "`callgate doctor` checks everything else."))

@@ -216,7 +216,7 @@ def _startable(config: Config, name: str) -> ServerConfig:
     for each in server_configs(config, ServerFlags()).servers:
         if each.name == wanted:
             return each
-    raise UsageError(f"the server {wanted!r} is one of a folder that is not trusted: callgate trust add")
+    raise UsageError(f"the server {wanted!r} belongs to an untrusted folder: callgate trust add")
 
 
 def _forget_login(config: Config, identity: str) -> bool:
@@ -269,9 +269,9 @@ def _whole(file: Path) -> dict[str, Any]:
         return {"mcpServers": {}}
     except (OSError, ValueError, RecursionError) as error:
         why = getattr(error, "strerror", None) or error
-        raise UsageError(f"{file} cannot be changed: {why}; mend it, or remove it") from None
+        raise UsageError(f"{file} cannot be changed: {why}; fix or remove the file") from None
     if not isinstance(found, dict) or not isinstance(found.setdefault("mcpServers", {}), dict):  # pyright: ignore[reportUnknownMemberType]
-        raise UsageError(f'{file} cannot be changed: an object {{"mcpServers": {{…}}}} is wanted')
+        raise UsageError(f'{file} cannot be changed: it must be an object {{"mcpServers": {{…}}}}')
     return found  # pyright: ignore[reportUnknownVariableType]
 
 

@@ -223,4 +223,4 @@ def _why_not(past: SessionChanges, wanted: Undo) -> str:
     if named is None:
         return _no_such(past, wanted.change)
     state = "is not applied yet" if named.state == "staged" else f"was {named.state}"
-    return f"change {named.number} ({named.label}) {state}, so there is nothing to take back"
+    return f"change {named.number} ({named.label}) {state}, so there is nothing to undo"

@@ -82,7 +82,7 @@ class Shown:
     def written_as(self, shape: Shape) -> str:
         """Return the text of an export."""
         exported = self._exported()
-        note = f"{self.unknown} lines of a newer version of Callgate are left out" if self.unknown else ""
+        note = f"{self.unknown} lines from a newer version of Callgate are ignored" if self.unknown else ""
         if shape == "ai-sdk":
             from callgate.transcript.share.aisdk import to_ai_sdk  # formats are costly to load, and one is used
 
@@ -203,9 +203,7 @@ class Archive:
                 return others[0]
             if others:
                 names = ", ".join(log.stem for log in others[:5])
-                raise JournalError(
-                    f"several sessions could be meant by {which!r}: {names}; say more of the id"
-                ) from None
+                raise JournalError(f"several sessions match {which!r}: {names}; use a longer part of the id") from None
             raise
 
     def _latest(self) -> Path:
@@ -213,7 +211,9 @@ class Archive:
             return self._store.find(LATEST)
         except JournalError as error:
             if any(self._logs()):
-                raise JournalError(f"{error}; `callgate session list --all` shows those of other folders") from None
+                raise JournalError(
+                    f"{error}; `callgate session list --all` lists the sessions of all folders"
+                ) from None
             raise
 
     def _projects(self) -> list[Path]:
@@ -272,7 +272,7 @@ class Archive:
         said = [event.message for event in read.events if isinstance(event, MessageAdded)]
         if not said:
             skipped = f"; {len(read.skipped)} lines could not be read, {read.skipped[0]}" if read.skipped else ""
-            raise JournalError(f"{name} holds no conversation of Claude Code{skipped}")
+            raise JournalError(f"{name} contains no conversation of Claude Code{skipped}")
         now = time()
         source = f"claude-code {name}" + (f" ({read.workspace})" if read.workspace else "")
         head: list[Durable] = [SessionOpened(now, __version__, str(self._store.workspace), source)]
@@ -327,7 +327,7 @@ class Archive:
         """Return the log of the session that will be changed. ``which`` is an id, a unique prefix of an id, or the
         whole title of a session of this workspace."""
         if _is_file(which):
-            raise JournalError(f"{which} is a file: give the id of the session")
+            raise JournalError(f"{which} is a file: use the id of the session")
         logs = self._logs()
         found = [log for log in logs if log.stem == which]
         if len(found) > 1:
@@ -337,11 +337,11 @@ class Archive:
             found = [log for log in logs if (len(which) >= 4 and log.stem.startswith(which)) or str(log) in titled]
         if len(found) > 1:
             names = ", ".join(str(log) for log in found[:5])
-            raise JournalError(f"several sessions could be meant by {which!r}: {names}; nothing was changed")
+            raise JournalError(f"several sessions match {which!r}: {names}; nothing was changed")
         if not found:
             raise JournalError(
-                f"there is no session {which!r}: say its id, a beginning of it (four characters at least) or its whole "
-                "title; `callgate session list` shows them"
+                f"there is no session {which!r}: use its id, a beginning of the id (at least four characters) "
+                "or its whole title; `callgate session list` shows them"
             )
         return found[0]
 
@@ -422,8 +422,8 @@ def _refuse_other(fd: int, log: Path) -> None:
         raise JournalError(f"there is no line in {log}: it is empty")
     hint = ""
     if looks_like_claude(data for _, _, data in raw_lines(fd, 0, size)):
-        hint = f"; it looks like a transcript of Claude Code: `callgate session import {quote(str(log))}` takes it in"
-    raise JournalError(f"no line of {log} can be read, so it is no log of a session{hint}")
+        hint = f"; it looks like a transcript of Claude Code: `callgate session import {quote(str(log))}` imports it"
+    raise JournalError(f"no line of {log} is valid, so the file is not the log of a session{hint}")
 
 
 @contextmanager

@@ -125,7 +125,7 @@ def key_of(name: str) -> tuple[Setting, TablePath]:
     for key in SETTINGS:
         if key.name == name:
             if "*" in name:
-                raise UsageError(f"say a name in place of the star in {name}")
+                raise UsageError(f"replace the star by a name in {name}")
             return key, tuple(name.split("."))
     for key in SETTINGS:
         prefix, star, last = key.name.partition(".*.")
@@ -134,7 +134,7 @@ def key_of(name: str) -> tuple[Setting, TablePath]:
             return key, (*prefix.split("."), middle, last)
     known = [key.name for key in SETTINGS]
     close = get_close_matches(name, known, 1) or [each for each in known if each.rpartition(".")[2] == name][:1]
-    hint = f"did you mean {close[0]}?" if close else "callgate config list shows all of them"
+    hint = f"did you mean {close[0]}?" if close else "list all settings with: callgate config list"
     raise UsageError(f"there is no setting {shown(name)}: {hint}")
 
 

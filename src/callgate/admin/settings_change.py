@@ -61,7 +61,7 @@ def file_of(config: Config, layer: WritableLayer) -> Path:
     file = next(each.path for each in config.files if each.layer == layer)
     real = Path(os.path.realpath(file))
     if layer != "user" and not is_within(str(real), os.path.realpath(config.root)):
-        raise UsageError(f"{file} leads outside the repository: put a file in its place")
+        raise UsageError(f"{file} is a link to a place outside the repository: replace it by a file")
     return real
 
 
@@ -149,7 +149,7 @@ def edit_toml(text: str, path: tuple[str, ...], value: object) -> str:
         import tomlkit
         from tomlkit.exceptions import TOMLKitError
     except ImportError:
-        raise UsageError("editing settings needs one more package: pip install 'callgate[config]'") from None
+        raise UsageError("to edit settings, install a package: pip install 'callgate[config]'") from None
     body = text.removeprefix("\ufeff")
     try:
         wanted, before = tomllib.loads(body), tomllib.loads(body)
@@ -172,7 +172,7 @@ def edit_toml(text: str, path: tuple[str, ...], value: object) -> str:
             return text[: len(text) - len(body)] + changed
     except (TOMLKitError, ValueError):
         pass
-    raise UsageError(f"{'.'.join(path)} is written in a form that cannot be changed alone; {_BY_HAND}")
+    raise UsageError(f"{'.'.join(path)} has a form that cannot be changed automatically; {_BY_HAND}")
 
 
 def _put(root: Any, path: tuple[str, ...], value: object, new_table: Callable[[], Any]) -> None:

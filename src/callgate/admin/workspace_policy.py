@@ -109,7 +109,7 @@ class WorkspacePolicy:
             if each.problem
         )
         untold = (
-            SettingsFault(f"nothing tells {hook.event} yet, so this hook is never run", hook.origin)
+            SettingsFault(f"{hook.event} is not published yet, so this hook never runs", hook.origin)
             for hook in self.config.hooks
             if hook.event in EVENTS_NOT_SENT
         )
@@ -189,7 +189,7 @@ class WorkspacePolicy:
         before = self._find(memory, id)
         tool, pattern = self._read(before.policy.effect, text)
         if tool != before.policy.tool:
-            raise UsageError(f"{id} is about {before.policy.tool}, and {text} is not")
+            raise UsageError(f"{id} is a rule for {before.policy.tool}; {text} is for another tool")
         after = replace(before.policy, pattern=pattern)
         why = why_not_narrower(before.policy, after, root=self._root, home=self._home)
         if why is not None:
@@ -206,14 +206,14 @@ class WorkspacePolicy:
     def _memory(self) -> Memory:
         memory = self.config.memory()
         if memory is None:
-            raise UsageError(f"answers are not remembered in {self.config.data}, which lies in the workspace")
+            raise UsageError(f"answers cannot be stored in {self.config.data}, because the folder is in the workspace")
         return memory
 
     def _find(self, memory: Memory, id: str) -> Remembered:
         known = {each.id: each for each in memory.policies()}
         if id not in known:
             close = get_close_matches(id, known, n=1)
-            hint = f", did you mean {close[0]}?" if close else "; `callgate policy list` shows those there are"
+            hint = f", did you mean {close[0]}?" if close else "; `callgate policy list` lists the remembered answers"
             raise UsageError(f"no remembered answer has the id {id!r}{hint}")
         return known[id]
 

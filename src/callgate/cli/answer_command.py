@@ -125,9 +125,9 @@ def _header(asking: SessionQuestions, room: int) -> Iterator[Line]:
     if not many:
         yield from paragraph(f"There is no open question in session {asking.session}.", room)
         return
-    waits = "waits" if many == 1 else "wait"
+    is_open = "is open" if many == 1 else "are open"
     whose = "nobody has it open" if asking.holder is None else f"it is open in {asking.holder}"
-    text = f"{counted(many, 'question')} {waits} in session {asking.session}; {whose}"
+    text = f"{counted(many, 'question')} {is_open} in session {asking.session}; {whose}"
     yield from paragraph(text, room, "bold")
 
 

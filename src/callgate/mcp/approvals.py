@@ -108,7 +108,7 @@ def concern_about(before: str | None, definition: Definition) -> str:
     if before == definition.text:
         return ""
     found = definition.suspicion
-    orders = f"its description reads like an instruction to the model: … {found} …" if found else ""
+    orders = f"its description contains an instruction to the model: … {found} …" if found else ""
     if before is None:
         return orders
     changed = f"its definition changed since it was approved:\n{difference(before, definition.text)}"

@@ -115,7 +115,7 @@ def shown_address(url: str) -> str:
     if (parts.scheme != "https" and not is_local) or not host or parts.username or parts.password:
         raise ValueError("only addresses that begin with https:// are shown")
     if len(url) > _LONGEST_ADDRESS or visible(url) != url or " " in url:
-        raise ValueError("it is too long, or has characters that an address has not")
+        raise ValueError("it is too long, or contains characters that are invalid in an address")
     note = look_alikes(host)
     return f"{url}\n(on the host {host}{f'; {note}' if note else ''})"
 
@@ -131,7 +131,7 @@ def _asks_for_secret(text: str) -> bool:
 def _field(name: str, schema: Any, required: bool) -> FormField:
     given = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
     if given.get("type") not in ("string", "number", "integer", "boolean", "array"):
-        raise ValueError(f"the field {name!r:.40} is of no simple type")
+        raise ValueError(f"the field {name!r:.40} has no simple type")
     title, about = str(given.get("title") or name), str(given.get("description") or "")
     if secret(name, "") or given.get("format") == "password" or _asks_for_secret(f"{name} {title} {about}"):
         raise ValueError(_NO_SECRETS)
@@ -182,7 +182,7 @@ def _options(schema: Mapping[str, Any]) -> list[str]:
         return [_YES, _NO]
     labels = [clean(each, 80) for each in _values(schema).values()]
     if len(labels) > _MOST_OPTIONS or len(set(labels)) != len(labels):
-        raise ValueError("a field has too many options, or two that look the same")
+        raise ValueError("a field has too many options, or two options that look the same")
     return labels
 
 

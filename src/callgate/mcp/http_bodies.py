@@ -61,7 +61,7 @@ class BoundedStream(httpx2.AsyncByteStream):
 async def bound_body(response: httpx2.Response, rate: RateLimit) -> None:
     """Limit the body of a response. Used as a response hook of the HTTP client."""
     if response.headers.get("content-encoding", "identity").lower() != "identity":
-        raise TooLarge("the answer is compressed, which was not asked for")
+        raise TooLarge("the answer is compressed although compression was not requested")
     kind = response.headers.get("content-type", "").lower()
     inner = cast(httpx2.AsyncByteStream, response.stream)
     response.stream = BoundedStream(inner, rate, events=kind.startswith("text/event-stream"))

@@ -27,7 +27,7 @@ _SECONDS = 30.0
 _HELPER_SECONDS = 10.0
 _HELPER_BYTES = 64_000
 _STREAMS = 20  # opened at once; then one per second
-_WRONG_PLACE = '. Is the address right? An old server that only speaks SSE needs "type": "sse"'
+_WRONG_PLACE = '. Check the address. An old server that supports only SSE needs "type": "sse"'
 
 
 def outward_only(
@@ -56,7 +56,7 @@ def outward_only(
         if (there.scheme, there.host, there.port) == (own.scheme, own.host, own.port) or all(await near(own)):
             return
         if there.scheme != "https" or any(await near(there)):
-            raise ValueError(f"it names {there.scheme}://{there.host} for its login, which is not asked")
+            raise ValueError(f"it names {there.scheme}://{there.host} for its login, which is refused")
 
     return check
 

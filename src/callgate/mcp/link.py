@@ -121,7 +121,7 @@ class Link:
             try:
                 await self._request(lambda each=asked: self._client.session.send_request(each, types.EmptyResult))
             except LinkFault as fault:
-                self._log.say(f"it does not tell of changes of {uri}: {fault}")
+                self._log.say(f"it does not report changes of {uri}: {fault}")
                 if fault.lost:
                     return
 
@@ -157,7 +157,7 @@ class Link:
                     elif isinstance(event, ResourceUpdated):
                         self._events.resource(event.uri)
         except Exception as error:  # changes are not noticed then, but all else works
-            self._log.say(f"it does not tell of changes: {innermost(error)}")
+            self._log.say(f"it does not report changes: {innermost(error)}")
 
     async def _pages(self, method: str, key: str, most: int) -> list[Mapping[str, Any]]:
         found: list[Mapping[str, Any]] = []
@@ -272,7 +272,7 @@ class _BoundedAnswers(SdkStream):
             await self._inner.send(item)
             return
         if self._waiting >= _MOST_ANSWERS_WAITING:
-            self._ended("it asks more and more, and does not take the answers")
+            self._ended("it sends requests but does not read the answers")
             raise anyio.BrokenResourceError
         self._waiting += 1
         try:

@@ -7,7 +7,7 @@ from callgate.mcp.tool_definitions import clean
 from callgate.words.noun import noun
 
 _LONGEST = 500
-INSTALL = "servers need one more package: pip install 'callgate[mcp]'"
+INSTALL = "MCP servers need a package: pip install 'callgate[mcp]'"
 
 
 class LinkFault(Exception):
@@ -41,7 +41,7 @@ def sentence_of(error: BaseException) -> str:
     if not isinstance(error, ValueError) or listed is None:
         return str(error)
     first = listed()[0]
-    return f"the answer does not keep to the protocol: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return f"the answer violates the protocol: {'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
 def innermost(error: BaseException) -> BaseException:

@@ -62,7 +62,7 @@ class ServersPart(FeaturePart):
         if not found:
             return ()
         if len(found) > MOST_MENTIONED:
-            self._inform(f"the first {MOST_MENTIONED} of {len(found)} resources that the message mentions are read")
+            self._inform(f"the first {MOST_MENTIONED} of {len(found)} resources mentioned in the message are read")
         names = {each.spec.name for each in self._opened.equipment.toolbox.tools()}
         deferred = EXECUTE in names and READ not in names
         return [

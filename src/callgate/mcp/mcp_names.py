@@ -19,10 +19,10 @@ _ODD = re.compile(r"[^A-Za-z0-9-]+|_+")
 def server_name(given: str) -> str:
     """Return the name of a server as used in tool names. Raise ValueError if no valid name can be made of it."""
     if _SERVER.fullmatch(given) is None:
-        raise ValueError("its name has 1 to 64 of A-Z a-z 0-9 _ . - and blanks")
+        raise ValueError("its name must have 1 to 64 characters: A-Z a-z 0-9 _ . - and blanks")
     name = _ODD.sub("_", given).strip("_")
     if not name:
-        raise ValueError("its name needs a letter or a digit")
+        raise ValueError("its name must contain a letter or a digit")
     return name if len(name) <= _LONGEST_SERVER else f"{name[: _LONGEST_SERVER - 9].rstrip('_')}-{_digest(given)}"
 
 

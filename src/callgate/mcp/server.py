@@ -206,7 +206,7 @@ class Server:
             if fault.lost:
                 raise
             why = str(fault)
-        self.log.say(f"it said that its lists changed, and does not list them: {why}")
+        self.log.say(f"the server announced changed lists, but listing them failed: {why}")
         self._stale |= stale
         self._woken.set()
 
@@ -215,7 +215,9 @@ class Server:
         if "tools" in stale:
             listed = await link.tools()
             if len(listed) > MOST_TOOLS:
-                self._warn(f"the server {self.name} has more than {MOST_TOOLS} tools: the first {MOST_TOOLS} are taken")
+                self._warn(
+                    f"the server {self.name} has more than {MOST_TOOLS} tools: only the first {MOST_TOOLS} are used"
+                )
             call, approved = self.requests.call, self._context.approved
             server = ToolServer(self.name, self.identity, approved, call, trusted=self.config.trusted)
             # In a thread, because the schemas of a server may take long to compile.

@@ -113,7 +113,7 @@ class ServerConfigs:
         names = {each.name: each for each in self.servers}
         hidden = tuple(
             ConfigFault(
-                f"the server {each.name!r} of {names[each.name].origin} counts instead of this one", each.origin
+                f"the server {each.name!r} of {names[each.name].origin} has priority over this one", each.origin
             )
             for each in other.servers
             if each.name in names
@@ -143,7 +143,7 @@ def read_text(text: str, layer: Layer, file: str = "") -> ServerConfigs:
         return _fault(f"this is not JSON: {getattr(error, 'msg', error)}", Origin(layer, file, line))
     whole = Origin(layer, file, 1)
     if not isinstance(found, dict) or not isinstance(found.get("mcpServers"), dict):  # pyright: ignore[reportUnknownMemberType]
-        return _fault('an object {"mcpServers": {…}} is wanted', whole)
+        return _fault('the file must be an object {"mcpServers": {…}}', whole)
     entries = cast("dict[str, object]", found["mcpServers"])
     if len(entries) > MOST_SERVERS:
         return _fault(f"at most {MOST_SERVERS} servers can be configured, not {len(entries)}", whole)
@@ -154,9 +154,9 @@ def read_text(text: str, layer: Layer, file: str = "") -> ServerConfigs:
         try:
             made, notes = read_server(name, entry, origin)
             if made.name in servers:
-                raise ValueError(f"another server is called {made.name!r} too")
+                raise ValueError(f"another server has the name {made.name!r}")
         except ValueError as error:
-            faults.append(ConfigFault(f"the server {name!r} is left out: {error}", origin, name))
+            faults.append(ConfigFault(f"the server {name!r} is ignored: {error}", origin, name))
             continue
         servers[made.name] = made
         faults += (ConfigFault(f"the server {name!r}: {note}", origin) for note in notes)
@@ -171,10 +171,10 @@ def read_server(name: str, entry: object, origin: Origin) -> tuple[ServerConfig,
     given = cast("dict[str, object]", entry)
     kind = given.get("type", "http" if "url" in given and "command" not in given else "stdio")
     if not isinstance(kind, str) or kind not in _TYPES:
-        raise ValueError(f"its type is stdio, http or sse, not {kind!r:.40}")
+        raise ValueError(f"its type must be stdio, http or sse, not {kind!r:.40}")
     transport = _TYPES[kind]
     notes = [f"{key!r:.40} is not known here" for key in given if key not in _KEYS]
-    notes += (f"{key!r} does not count for a server of type {kind}" for key in _OTHERS[transport] if key in given)
+    notes += (f"{key!r} is ignored for servers of type {kind}" for key in _OTHERS[transport] if key in given)
     wanted = "command" if transport == "stdio" else "url"
     if notes and wanted not in given:
         raise ValueError(f"{wanted} is wanted, a text; {notes[0]}")
@@ -182,7 +182,7 @@ def read_server(name: str, entry: object, origin: Origin) -> tuple[ServerConfig,
     if type(trusted) is not bool:
         raise ValueError("trusted is true or false")
     if trusted and origin.layer == "project":
-        notes.append("trusted does not count in a project's file: say it in your own")
+        notes.append("trusted is ignored in a project's file: set it in your own")
         trusted = False
     base = ServerConfig(server_name(name), transport, origin, trusted=trusted)
     if transport == "stdio":
@@ -192,12 +192,12 @@ def read_server(name: str, entry: object, origin: Origin) -> tuple[ServerConfig,
     url = _text(given, "url")
     parts = urlsplit(url)
     if (parts.scheme not in ("http", "https") or not parts.hostname) and not url.startswith("${"):
-        raise ValueError(f"its url begins with https:// or http:// and a host, which {url!r:.40} does not")
+        raise ValueError(f"its url must begin with https:// or http:// and a host; {url!r:.40} does not")
     helper = _text(given, "headersHelper") if "headersHelper" in given else ""
     headers = _pairs(given, "headers")
     for header, value in headers.items():
         if _HEADER.fullmatch(header) is None or not value.isascii() or not value.isprintable():
-            raise ValueError(f"headers: {header!r:.40} has characters that no header has")
+            raise ValueError(f"headers: {header!r:.40} contains characters that are invalid in a header")
     made = replace(base, url=url, headers=headers, headers_helper=helper, client=_client(given))
     return made, notes
 
@@ -248,11 +248,11 @@ def _client(given: Mapping[str, object]) -> OAuthClient | None:
         "clientSecret",
         "callbackPort",
     }:
-        raise ValueError("oauth is an object with clientId, and perhaps clientSecret and callbackPort")
+        raise ValueError("oauth must be an object with clientId, and optionally clientSecret and callbackPort")
     client = cast("dict[str, object]", value)
     port = client.get("callbackPort", 0)
     if type(port) is not int or not 0 <= port < 65_536:
-        raise ValueError("callbackPort is a port, a number")
+        raise ValueError("callbackPort must be a port number")
     return OAuthClient(
         _text(client, "clientId"), _text(client, "clientSecret") if "clientSecret" in client else "", port
     )
@@ -278,7 +278,7 @@ def _pairs(given: Mapping[str, object], key: str) -> Mapping[str, str]:
         raise ValueError(f"{key} is an object of texts")
     for name, text in cast("dict[str, object]", value).items():
         if not _is_text(text) or not _is_text(name) or "\n" in name + text:
-            raise ValueError(f"{key}: the value of {name!r:.40} is no text of one line")
+            raise ValueError(f"{key}: the value of {name!r:.40} is not a text of one line")
         if not name or "=" in name:
             raise ValueError(f"{key}: {name!r:.40} is no name")
     return cast("dict[str, str]", value)

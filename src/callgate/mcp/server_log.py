@@ -67,7 +67,7 @@ class ServerLog:
     def noise(self) -> str:
         """The number of outputs that were not messages, with the first output; an empty string if there were none."""
         first = f"{self._refused:,}, first: {self._first!r}"
-        return f"lines of its output that are no messages: {first}" if self._refused else ""
+        return f"invalid lines in its output: {first}" if self._refused else ""
 
     def take(self, data: bytes) -> None:
         """Add a chunk of standard error to the log. Called in a thread."""

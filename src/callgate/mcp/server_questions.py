@@ -99,12 +99,12 @@ class ServerQuestions:
         says = shown_text(str(asked.get("message") or ""))
         try:
             if asked.get("mode") == "url":
-                says += f"\nIt wants you to open this address: {shown_address(str(asked.get('url')))}"
+                says += f"\nPlease open this address: {shown_address(str(asked.get('url')))}"
                 return _DECLINED if await self._ask(says, ()) is None else ("accept", None)
             return await self._form(says, asked.get("requestedSchema") or {}, str(asked.get("message") or ""))
         except (ValueError, TypeError, KeyError, AttributeError) as error:  # a form of the server may have any shape
-            why = error if isinstance(error, ValueError) else "its form does not keep to the protocol"
-            self._warn(f"a question of the server {self._server} was not put, or not answered: {why}")
+            why = error if isinstance(error, ValueError) else "its form violates the protocol"
+            self._warn(f"a question of the server {self._server} was not asked or not answered: {why}")
             return _DECLINED
 
     async def _form(self, says: str, schema: Mapping[str, Any], message: str) -> Elicited:
@@ -125,8 +125,8 @@ class ServerQuestions:
     async def show_login(self, address: str, back: Awaitable[object]) -> None:
         """Show the login address until ``back`` is done. Raise NeedsLogin if the user declines or cannot be asked."""
         if self._calls.newest is None or self._person is None:
-            raise NeedsLogin(f"it needs a login: callgate mcp login {self._server}")
-        text = f"The MCP server {self._server} needs a login. Open this address: {address}"
+            raise NeedsLogin(f"it requires a login: callgate mcp login {self._server}")
+        text = f"The MCP server {self._server} requires a login. Open this address: {address}"
         asking = asyncio.ensure_future(self._ask(text, ()))
         coming = asyncio.ensure_future(back)
         try:

@@ -155,7 +155,7 @@ class ServerRequests:
                 if not fault.lost:
                     return Result.failed("tool_error", f"The server {name} says: {fault}")
                 why = self._connection.lost(link, str(fault))
-                text = f"The server {name} was lost during the call ({why}): what it did is not known."
+                text = f"The server {name} disconnected during the call ({why}). It may have partly run."
                 return Result.failed("tool_error", text, effects="unknown")
         text = f"The server {name} did not answer within {self._seconds:g} s, and the call was cancelled."
         return Result.failed("timed_out", text)

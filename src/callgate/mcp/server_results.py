@@ -37,7 +37,7 @@ def result_of(answer: Mapping[str, Any], definition: Definition) -> Result:
         return Result(tuple(content) or (Text("The server says that it failed."),), is_error=True, code="tool_error")
     fault = "" if definition.output is None else first_fault(definition.output, structured)
     if fault:
-        content.append(Text(f"[The structured output does not fit the schema of the tool: {fault}]"))
+        content.append(Text(f"[The structured output does not match the schema of the tool: {fault}]"))
     return Result(tuple(content))
 
 
@@ -77,7 +77,7 @@ def _contents(blocks: Sequence[Mapping[str, Any]]) -> tuple[Content, ...]:
         if isinstance(part, Text) or others <= MOST_PARTS:
             found.append(part)
     more = others - MOST_PARTS
-    return (*found, Text(f"[{more:,} more images and resources are left out]")) if more > 0 else tuple(found)
+    return (*found, Text(f"[{more:,} more images and resources are omitted]")) if more > 0 else tuple(found)
 
 
 def _content(block: Mapping[str, Any]) -> tuple[Content, ...]:
@@ -87,7 +87,7 @@ def _content(block: Mapping[str, Any]) -> tuple[Content, ...]:
         case {"type": "image", "data": str(data), "mimeType": str(kind)}:
             return (_image(data, kind),)
         case {"type": "audio", "data": str(data), "mimeType": str(kind)}:
-            return (Text(f"[audio: {kind[:_LONGEST_KIND]}, {_size(data):,} bytes, which cannot be heard here]"),)
+            return (Text(f"[audio: {kind[:_LONGEST_KIND]}, {_size(data):,} bytes, which cannot be played]"),)
         case {"type": "resource_link", "uri": str(uri)}:
             named = block.get("title") or block.get("name") or ""
             return (_resource(uri, None, block), *((Text(f"[{named}]"),) if named else ()))
@@ -119,7 +119,7 @@ def _image(data: str, kind: str) -> Content:
     except (Base64Error, ValueError):
         return Text(f"[image: {kind}, which is not base64]")
     found = image_type(decoded)
-    return Image(found, decoded) if found else Text(f"[image: {kind}, whose {len(decoded):,} bytes are no image]")
+    return Image(found, decoded) if found else Text(f"[image: {kind}, whose {len(decoded):,} bytes are not an image]")
 
 
 def _size(data: str) -> int:

@@ -84,16 +84,16 @@ def tools_of(listed: Sequence[Mapping[str, Any]], server: ToolServer, log: Log) 
         try:
             found = read_definition(each)
             if definitions.setdefault(found.given, found) is not found:
-                raise ValueError("another one has the same name")
+                raise ValueError("another tool has the same name")
         except ValueError as error:
-            log(f"the tool {str(each.get('name'))[:80]!r} is left out: {error}")
+            log(f"the tool {str(each.get('name'))[:80]!r} is ignored: {error}")
     names = tool_names(server.name, definitions)
     made: list[ServerTool] = []
     for given, definition in definitions.items():
         try:
             made.append(ServerTool(names[given], definition, server))
         except SchemaError as error:
-            log(f"the tool {given!r} is left out: its schema cannot be read: {error}")
+            log(f"the tool {given!r} is ignored: its schema cannot be read: {error}")
     return tuple(made)
 
 
@@ -103,7 +103,10 @@ def prompts_of(listed: Sequence[Mapping[str, Any]], log: Log) -> tuple[Mapping[s
     for each in listed:
         arguments = [*(each.get("arguments") or ())]
         if not all(is_valid(str(named["name"])) for named in (each, *arguments)):
-            log(f"the prompt {str(each['name'])[:80]!r} is left out: its names are not 1 to 64 of A-Z a-z 0-9 _ . -")
+            log(
+                f"the prompt {str(each['name'])[:80]!r} is ignored: its names must have 1 to 64 characters: A-Z a-z "
+                "0-9 _ . -"
+            )
             continue
         about = clean(str(each.get("description") or each.get("title") or ""), _LONGEST_HELP)
         made.append({"name": each["name"], "description": " ".join(about.split()), "arguments": arguments})

@@ -279,7 +279,7 @@ def parsed(line: bytes | bytearray) -> list[Item]:
             return [SessionMessage(_cut(read.validate_python(each, by_name=False))) for each in from_json(line)]
         return [SessionMessage(_cut(read.validate_json(line, by_name=False)))]
     except (ValueError, TypeError, RecursionError) as error:
-        return [_refused(line, f"the message does not keep to the protocol ({type(error).__name__})")]
+        return [_refused(line, f"the message violates the protocol ({type(error).__name__})")]
 
 
 def _cut(message: Any) -> Any:

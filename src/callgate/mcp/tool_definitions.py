@@ -79,7 +79,7 @@ def read_definition(tool: Mapping[str, Any]) -> Definition:
     """Parse a tool of a ``tools/list`` response. Raise ValueError if the tool must be omitted."""
     name, schema, output = tool.get("name"), tool.get("inputSchema"), tool.get("outputSchema")
     if not isinstance(name, str) or not is_valid(name):
-        raise ValueError("its name is not 1 to 64 of A-Z a-z 0-9 _ . -")
+        raise ValueError("its name must have 1 to 64 characters: A-Z a-z 0-9 _ . -")
     if not isinstance(schema, dict):
         raise ValueError("it has no schema for its arguments")
     if len(json.dumps((schema, output))) > LARGEST_SCHEMA:
@@ -115,7 +115,7 @@ def _cleaned(node: object, depth: int) -> object:
     """Return a schema with its texts cleaned. Names and values are not changed: raise ValueError if one contains hidden
     characters."""
     if depth > _DEEPEST:
-        raise ValueError("its schema is nested too deep")
+        raise ValueError("its schema is nested too deeply")
     if isinstance(node, dict):
         found: dict[str, object] = {}
         for key, value in cast("dict[str, object]", node).items():

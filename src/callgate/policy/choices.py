@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from os.path import expanduser
 from posixpath import dirname
 
 from callgate import shell
@@ -33,7 +32,7 @@ def choices_for(case: Case) -> tuple[Choice, ...]:
     none, choices are derived from the call: prefix of a command, file and folder, host, agent, single arguments, the
     whole tool, the whole MCP server.
     """
-    subject = Subject(case, root=case.root or case.resolve_path(".").resolved, home=expanduser("~"))
+    subject = Subject(case, root="", home="")
     is_command = "command" in subject.declared.kinds
     label = "exactly this command" if is_command else "exactly these arguments"
     if why_outside(subject):

@@ -73,7 +73,7 @@ def base_url(text: str) -> BaseUrl:
     password."""
     origin, path, query, user = _read(text, "base URL")
     if user:
-        raise UsageError("a base URL has no user name and password: give them as a header of the provider")
+        raise UsageError("a base URL must not contain a user name or password: set a header of the provider instead")
     return BaseUrl(origin, path.rstrip("/"), query)
 
 
@@ -99,10 +99,10 @@ def _read(text: str, what: str) -> tuple[ServerAddress, str, str, str]:
         parts = urlsplit(text.strip())
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        raise UsageError(f"the {what} is not an address such as https://host:port") from None
+        raise UsageError(f"the {what} is not a URL such as https://host:port") from None
     scheme = parts.scheme.lower()
     if scheme not in ("http", "https"):
-        raise UsageError(f"the {what} begins with {scheme or 'nothing'}://, and only http:// and https:// are spoken")
+        raise UsageError(f"the {what} begins with {scheme or 'nothing'}://; only http:// and https:// are supported")
     try:
         host = host if host.isascii() else host.encode("idna").decode("ascii")
     except UnicodeError:

@@ -22,7 +22,7 @@ async def failure(exchange: Exchange, head: AnswerHead, family: Family, provider
     if not 200 <= head.status < 300:
         return _failed(head, await exchange.body(BODY_BYTES), family, provider)
     if head.headers.get("content-encoding", "identity").strip().lower() not in ("identity", ""):
-        return fault_of("protocol", provider, "it is compressed, which was not asked for")
+        return fault_of("protocol", provider, "it is compressed although compression was not requested")
     kind = head.headers.get("content-type", "").partition(";")[0].strip().lower()
     named = kind == "text/event-stream"
     start = await exchange.peek(1 if named else len(b"event:"))

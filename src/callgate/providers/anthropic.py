@@ -56,13 +56,14 @@ class Anthropic:
         thinking = _thinking(request, facts, effort, most, notes)
         off = thinking.get("type") in ("disabled", "between_tools")
         if off and effort in ("xhigh", "max"):
-            notes.append(f"{facts.name} has no effort {effort!r} while thinking is off: 'high' is used.")
+            notes.append(f"{facts.name} does not support the effort {effort!r} while thinking is off: 'high' is used.")
             effort = "high"
         loaded = frozenset(tool.name for tool in request.tools)
         talk = MessageBlocks(request.messages, facts, thinks=not off, memo=self._blocks, loaded=loaded)
         if thinking.get("type") == "enabled" and not talk.thought_first:
             notes.append(
-                f"The calls under way did not begin with thinking of {facts.name}: it thinks again after them."
+                f"The calls under way did not begin with thinking of {facts.name}: thinking is used again after "
+                "these calls."
             )
             thinking = {}
         if "block_binding" in thinking:
@@ -97,7 +98,7 @@ def _add_sampling(body: dict[str, Any], request: Request, facts: ModelFacts, thi
     if options.temperature is not None:
         if thinks or "no_sampling" in facts.quirks:
             reason = "while it thinks" if thinks else "at all"
-            notes.append(f"{facts.name} takes no temperature {reason}: it is left out.")
+            notes.append(f"{facts.name} does not support a temperature {reason}: omitted.")
         else:
             body["temperature"] = options.temperature
     if options.stop:
@@ -166,7 +167,7 @@ def _choice(request: Request, facts: ModelFacts, thinks: bool, notes: list[str])
         choice = ToolChoice("auto")
     if choice.kind != wanted.kind:
         reason = " while it thinks" if thinks else ""
-        notes.append(f"{facts.name} cannot be held to a tool choice {wanted.kind!r}{reason}: {choice.kind!r} is used.")
+        notes.append(f"{facts.name} does not support the tool choice {wanted.kind!r}{reason}: {choice.kind!r} is used.")
     if choice.kind == "named":
         return {"type": "tool", "name": choice.name}
     return None if choice.kind == "auto" else {"type": _CHOICES[choice.kind]}
@@ -189,16 +190,16 @@ def _thinking(request: Request, facts: ModelFacts, effort: Any, most: int, notes
         return default
     if wanted in ("off", 0):
         if mode == "always":
-            notes.append(f"{facts.name} always thinks: it cannot be switched off.")
+            notes.append(f"{facts.name} always thinks; thinking cannot be turned off.")
             return default
         kind = "between_tools" if "between_tools" in facts.quirks else "disabled"
         return {} if mode == "none" else {"type": kind}
     if mode == "none":
-        notes.append(f"{facts.name} does not think: the wish is left out.")
+        notes.append(f"{facts.name} does not support thinking: omitted.")
         return {}
     if mode != "budget":
         if wanted != "adaptive" and effort is not wanted:
-            notes.append(f"{facts.name} takes no budget for thinking: it decides how much it thinks.")
+            notes.append(f"{facts.name} does not support a thinking budget: the model decides how much it thinks.")
         return adaptive
     if wanted == "adaptive":
         wanted = USUAL_BUDGET
@@ -210,7 +211,7 @@ def _budget(wanted: int, request: Request, facts: ModelFacts, most: int, notes: 
     limit = request.limits.max_thinking_tokens
     budget = min(wanted, most - most // 4, wanted if limit is None else limit)
     if wanted >= LEAST_BUDGET > budget:
-        notes.append(f"{facts.name} does not think: an answer of {most:,} tokens leaves no room for it.")
+        notes.append(f"{facts.name} does not think, because an answer of {most:,} tokens is too short for thinking.")
         return {}
     return {"type": "enabled", "budget_tokens": max(budget, LEAST_BUDGET)}
 
@@ -221,7 +222,7 @@ def _output_config(request: Request, facts: ModelFacts, effort: Any, notes: list
         if facts.abilities.structured:
             config["format"] = {"type": "json_schema", "schema": closed_schema(request.output)}
         else:
-            notes.append(f"{facts.name} cannot be held to a JSON Schema: it is left out.")
+            notes.append(f"{facts.name} does not support a JSON Schema: omitted.")
     return config
 
 

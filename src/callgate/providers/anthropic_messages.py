@@ -184,7 +184,7 @@ class MessageBlocks:
         if result.is_error:  # the API accepts only text in failed results
             self._behind += [block for block in content if block["type"] != "text"]
             content = [block for block in content if block["type"] == "text"]
-            content = content or [{"type": "text", "text": "It failed and said nothing more."}]
+            content = content or [{"type": "text", "text": "It failed without a message."}]
         block: Block = {"type": "tool_result", "tool_use_id": safe_name(result.call_id, 64)}
         if content:
             block["content"] = content

@@ -95,7 +95,9 @@ class Catalogue:
             why = error.strerror if isinstance(error, OSError) and error.strerror else error
             raise UsageError(f"{file} cannot be read: {why}") from None
         if set(tables) - {"models"}:
-            raise UsageError(f'{file} holds models alone, each as [models."name"]; {sorted(tables)[0]!r} is not known')
+            raise UsageError(
+                f'{file} must contain only models, each as [models."name"]; {sorted(tables)[0]!r} is not known'
+            )
         rows = tables.get("models", {})
         if not isinstance(rows, dict):
             raise UsageError(f'{file}: write each model as a table [models."name"]')
@@ -167,8 +169,8 @@ class Catalogue:
         near = get_close_matches(model.name, self.names, 1, cutoff=0.8)
         meant = f" Did you mean {near[0]}?" if near else ""
         return (
-            f"Nothing is known of the model {model}.{meant} Assumed: {facts.context_tokens:,} tokens of context, "
-            f"{facts.output_tokens:,} of output, no price. Put the right numbers into {OWN_FILE} beside your settings."
+            f"Unknown model: {model}.{meant} Assumed: {facts.context_tokens:,} tokens of context, "
+            f"{facts.output_tokens:,} of output, no price. Set the correct numbers in {OWN_FILE} beside your settings."
         )
 
     def price(self, model: str, usage: Usage) -> float | None:

@@ -202,7 +202,7 @@ class Connection:
                 self.answered = self.answered or not ended
                 self._h11.receive_data(data)
             elif isinstance(event, type | h11.ConnectionClosed):
-                raise BrokenConnection("the server closed it before the end of its answer")
+                raise BrokenConnection("the server closed it before the end of the answer")
             else:
                 return event
 
@@ -241,7 +241,7 @@ async def open_connection(
 async def _start_tls(pipe: Pipe, context: ssl.SSLContext, host: str, watchdog: Watchdog) -> None:
     assert pipe.transport is not None
     if not pipe.is_quiet:  # the asyncio handshake never ends on a transport that is closing
-        raise ssl.SSLError("the server does not speak TLS")
+        raise ssl.SSLError("the server does not support TLS")
     loop = asyncio.get_running_loop()
     upgraded = await watchdog.wait(loop.start_tls(pipe.transport, pipe, context, server_hostname=host))
     if upgraded is None:

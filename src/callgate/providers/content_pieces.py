@@ -42,7 +42,7 @@ def _piece(given: Text | Image | Resource, facts: ModelFacts, images: Collection
         case Image(kind, data):
             if facts.abilities.images and (not images or kind in images):
                 return ContentPiece("image", _base64(data), kind)
-            line = f"[an image of type {kind}, {len(data):,} bytes, which this model cannot be shown]"
+            line = f"[an image of type {kind}, {len(data):,} bytes, which this model does not support]"
             return ContentPiece("text", line)
         case Resource(_, None, bytes() as data, str(kind)) if kind in images or (
             not images and kind.startswith("image/")

@@ -122,7 +122,7 @@ def fault_of_exception(error: Exception, provider: str, base: BaseUrl, seconds: 
         case ModelError():
             return error
         case SilentTooLong():
-            return fault_of("timeout", provider, f"{where}, {seconds:g} seconds without a byte")
+            return fault_of("timeout", provider, f"{where}, {seconds:g} seconds without data")
         case EventTooLarge():
             return fault_of("protocol", provider, "an event that is too large")
         case ProxyRefused() | UsageError():

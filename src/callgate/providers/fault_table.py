@@ -63,10 +63,8 @@ FAULTS: Mapping[Fault, FaultRow] = {
     "conflict": FaultRow(
         "{provider} could not do this at the same time as another request: try again", "server", retryable=True
     ),
-    "server": FaultRow("{provider} had a failure of its own: try again", retryable=True),
-    "moved": FaultRow(
-        "{provider} answered with a redirection, which is not followed: correct the base URL", "protocol"
-    ),
+    "server": FaultRow("{provider} reported an internal error: try again", retryable=True),
+    "moved": FaultRow("{provider} sent a redirect, which is not followed: correct the base URL", "protocol"),
     "connection": FaultRow("The connection to {provider} broke: check the network and try again", retryable=True),
     "nobody_there": FaultRow(
         "Nothing answers at the address of {provider}: is the server running?", "connection", retryable=True
@@ -87,10 +85,11 @@ FAULTS: Mapping[Fault, FaultRow] = {
         "The proxy did not connect to {provider}: check HTTPS_PROXY, HTTP_PROXY and NO_PROXY", "connection"
     ),
     "timeout": FaultRow(
-        "{provider} was silent for too long: try again, or raise `providers.{provider}.idle_timeout`", retryable=True
+        "{provider} sent no data for too long: try again, or increase `providers.{provider}.idle_timeout`",
+        retryable=True,
     ),
-    "refused": FaultRow("{provider} refused to answer this: say it in other words, or leave it out"),
-    "protocol": FaultRow("The answer of {provider} is not what its API promises: check the base URL and any proxy"),
+    "refused": FaultRow("{provider} refused this request: rephrase or remove the refused part"),
+    "protocol": FaultRow("The answer of {provider} is not valid for its API: check the base URL and any proxy"),
     "other": FaultRow("{provider} reported a failure"),
 }
 

@@ -81,7 +81,7 @@ def _choice(request: Request, facts: ModelFacts, notes: list[str]) -> Given | No
     wanted = request.tool_choice
     choice = facts.abilities.nearest(wanted)
     if choice.kind != wanted.kind:
-        notes.append(f"{facts.name} cannot be held to a tool choice {wanted.kind!r}: {choice.kind!r} is used.")
+        notes.append(f"{facts.name} does not support the tool choice {wanted.kind!r}: {choice.kind!r} is used.")
     if choice.kind == "auto":
         return None
     named = {"allowedFunctionNames": [choice.name]} if choice.kind == "named" else {}
@@ -95,17 +95,17 @@ def _generation(request: Request, facts: ModelFacts, notes: list[str]) -> Given:
         config["thinkingConfig"] = thinking
     if options.temperature is not None:
         if "no_sampling" in facts.quirks:
-            notes.append(f"{facts.name} takes no temperature at all: it is left out.")
+            notes.append(f"{facts.name} does not support a temperature: omitted.")
         else:
             config["temperature"] = options.temperature
     if options.stop:
         config["stopSequences"] = list(options.stop[:MOST_STOPS])
         if len(options.stop) > MOST_STOPS:
-            notes.append(f"{facts.name} takes {MOST_STOPS} stop sequences: the others are left out.")
+            notes.append(f"{facts.name} takes {MOST_STOPS} stop sequences: the others are omitted.")
     if request.output is not None:
         if not facts.abilities.structured or (request.tools and is_old(facts)):
             reason = " while it has tools" if facts.abilities.structured else ""
-            notes.append(f"{facts.name} cannot be held to a JSON Schema{reason}: it is left out.")
+            notes.append(f"{facts.name} does not support a JSON Schema{reason}: omitted.")
         else:
             config |= {"responseMimeType": "application/json", "responseJsonSchema": supported_schema(request.output)}
     return config
@@ -118,18 +118,18 @@ def _thinking(request: Request, facts: ModelFacts, notes: list[str]) -> Given:
     effort = None if options.effort is None else effort_value(facts, options.effort, notes)
     if mode == "none":
         if wanted not in (None, "off", 0):
-            notes.append(f"{facts.name} does not think: the wish is left out.")
+            notes.append(f"{facts.name} does not support thinking: omitted.")
         return {}
     config: Given = {"includeThoughts": True}
     if wanted in ("off", 0):
         if mode == "budget" and "no_off" not in facts.quirks:
             return {"thinkingBudget": 0}
         if mode == "budget":
-            notes.append(f"{facts.name} always thinks: {LEAST_BUDGET} tokens, its least budget, are used.")
+            notes.append(f"{facts.name} always thinks: {LEAST_BUDGET} tokens, its minimum, are used.")
             return {**config, "thinkingBudget": LEAST_BUDGET}
-        notes.append(f"{facts.name} always thinks: it cannot be switched off.")
+        notes.append(f"{facts.name} always thinks; thinking cannot be turned off.")
     elif wanted is not None and mode != "budget" and wanted != "adaptive":
-        notes.append(f"{facts.name} takes no budget for thinking: it decides how much it thinks.")
+        notes.append(f"{facts.name} does not support a thinking budget: the model decides how much it thinks.")
     budget = -1 if wanted == "adaptive" else wanted if isinstance(wanted, int) and wanted > 0 else effort
     if mode == "budget" and isinstance(budget, int):
         limit = request.limits.max_thinking_tokens

@@ -77,7 +77,7 @@ class ImageFitter:
         if isinstance(found, str):
             return Text(found)
         if self._digest(found.data) in self._refused:
-            return Text(f"[{name or 'An image'} is left out: the server did not accept it. Describe it in words.]")
+            return Text(f"[{name or 'An image'} is omitted: the server refused it. Describe it in words.]")
         return found
 
     def _scaled_or_line(self, image: Image, name: str) -> Image | str:
@@ -90,14 +90,17 @@ class ImageFitter:
         try:
             small = scaled(image, limit, most)
         except ImportError:
-            line = f"{about} is left out, because {allowed}: make it smaller, or have it scaled by {INSTALL}"
+            line = (
+                f"{about} is omitted, because {allowed}: make it smaller, or install the package that scales it: "
+                f"{INSTALL}"
+            )
         except Exception as error:  # Pillow raises many kinds of exceptions for broken images
-            line = f"{about} is left out, because it cannot be scaled to what {allowed} ({type(error).__name__})"
+            line = f"{about} is omitted, because it cannot be scaled to what {allowed} ({type(error).__name__})"
         else:
             if small is not None:
                 self._notes.append(f"{about} was scaled, because {allowed}.")
                 return small
-            line = f"{about} is left out, because it cannot be made small enough: {allowed}"
+            line = f"{about} is omitted, because it cannot be made small enough: {allowed}"
         self._notes.append(f"{line}.")
         return f"[{line}.]"
 
@@ -114,11 +117,11 @@ class ImageFitter:
         self._sent = {self._digest(image.data): name for image, name in found[surplus:]}
         if not surplus:
             return tuple(messages)
-        self._notes.append(f"The oldest images are left out: {self._facts.name} takes no more at once.")
+        self._notes.append(f"The oldest images are omitted: {self._facts.name} accepts no more images.")
         numbers = count()
 
         def drop_old(given: Content, image: Image, name: str) -> Content:
-            left_out = Text("[An earlier image is left out, because there are too many.]")
+            left_out = Text("[An earlier image is omitted, because there are too many.]")
             return left_out if next(numbers) < surplus else given
 
         return tuple(_with_images(message, names, drop_old) for message in messages)

@@ -150,7 +150,8 @@ class KeyStore:
         file = self._file
         if file is None:
             raise UsageError(
-                "the data folder lies in the workspace, no place for keys: set CALLGATE_DATA_DIR elsewhere"
+                "the data folder is in the workspace, where keys must not be stored: set CALLGATE_DATA_DIR to "
+                "another folder"
             )
         replace_file(file, dumps(kept).encode(), 0o600)
 
@@ -178,7 +179,10 @@ def checked_key(text: str, where: str = "") -> str:
     contain the key."""
     key = text.strip()
     if not key or len(key) > _LONGEST_KEY or not key.isascii() or not key.isprintable() or " " in key:
-        raise UsageError(f"{f'{where} holds' if where else 'this is'} no key: it must be one word of plain characters")
+        raise UsageError(
+            f"{f'{where} holds' if where else 'this is'} no valid key: it must be one word of printable ASCII "
+            "characters"
+        )
     return key
 
 

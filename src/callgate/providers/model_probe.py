@@ -98,9 +98,9 @@ async def probe(model: ConfiguredModel, clock: Clock) -> AsyncGenerator[ProbeRes
     image = request("Name the colour of this image in one word.", _RED)
     probes = (
         ("tools", True, "", call, _calls_tool),
-        ("forced tool", "named" in able.force, "this model cannot be held to a tool", forced, _calls_tool),
-        ("JSON Schema", able.structured, "answers are checked and repaired instead", schema, _fits_schema),
-        ("images", able.images, "this model takes none, as far as is known", image, _has_text),
+        ("forced tool", "named" in able.force, "this model does not support forced tools", forced, _calls_tool),
+        ("JSON Schema", able.structured, "answers are validated and corrected instead", schema, _fits_schema),
+        ("images", able.images, "as far as known, this model supports none", image, _has_text),
     )
     for ability, is_offered, why_not, sent, judge in probes:
         if not is_offered:

@@ -103,10 +103,10 @@ def _local(servers: Mapping[str, ServerRow], answering: Sequence[LocalServer]) -
     empty = [each.provider for each in answering]
     if empty:
         return SetupOption(
-            "local", f"the local server {empty[0]} answers and has no model: load one", _set(f"{empty[0]}/NAME")
+            "local", f"the local server {empty[0]} is running but has no model: load one", _set(f"{empty[0]}/NAME")
         )
     tried = ", ".join(f"{name} at {_place(row.base_url)}" for name, row in servers.items() if row.local)
-    return SetupOption("local", f"start a local server (none answers; tried {tried})", _set("ollama/NAME"))
+    return SetupOption("local", f"start a local server (none answered; tried {tried})", _set("ollama/NAME"))
 
 
 def _set(model: str) -> str:

@@ -190,7 +190,7 @@ class ModelSource:
             self._pool = ConnectionPool(self._clock, self._environ)
         row, own = self.catalogue.servers[model.provider], self._server_settings(model.provider)
         if key is not None and not _is_private(row.base_url):
-            notes.append(f"The key of {model.provider} goes to {row.base_url} without encryption.")
+            notes.append(f"The key of {model.provider} is sent to {row.base_url} without encryption.")
         headers = {**own.headers, **self.options(model).headers}
         for secret in secrets_of(None if key is None else key.value, headers):
             self._learn(f"{model.provider}_key", secret)

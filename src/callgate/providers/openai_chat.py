@@ -35,10 +35,10 @@ QUIRKS: Mapping[str, str] = {
     "max_completion_tokens": "the limit of the output has this name instead of max_tokens",
     "cache_key": "prompt_cache_key is known",
     "developer_role": "the system prompt has the role developer",
-    "no_stream_options": "stream_options is refused; the usage comes without being asked for",
-    "parallel_tool_calls": "calls in parallel have to be asked for",
-    "thinking_type": 'thinking is switched off with {"thinking": {"type": "disabled"}}',
-    "reasoning_content": "the thinking of messages with calls has to be sent back, in this field",
+    "no_stream_options": "stream_options is refused; the usage is always sent",
+    "parallel_tool_calls": "parallel calls must be requested",
+    "thinking_type": 'thinking is turned off with {"thinking": {"type": "disabled"}}',
+    "reasoning_content": "the thinking of messages with calls must be sent back, in this field",
     "reasoning": "the thinking of earlier messages can be sent back, in this field",
     "ids_of_nine": "a call id has exactly nine letters or digits",
 }
@@ -103,7 +103,7 @@ def _put_options(body: Json, request: Request, facts: ModelFacts, notes: list[st
     _put_thinking(body, request, facts, notes)
     put_temperature(body, request, facts, notes, is_refused="no_sampling" in quirks)
     if options.stop and "no_sampling" in quirks:
-        notes.append(f"{facts.name} takes no stop sequences: they were left out.")
+        notes.append(f"{facts.name} does not support stop sequences: omitted.")
     elif options.stop:
         body["stop"] = list(options.stop)
     if (schema := answer_schema(request, facts, notes)) is not None:
@@ -123,7 +123,7 @@ def _put_thinking(body: Json, request: Request, facts: ModelFacts, notes: list[s
         body["reasoning_effort"] = effort
     if wanted == "off":
         if facts.thinking == "always":
-            notes.append(f"{facts.name} cannot be kept from thinking.")
+            notes.append(f"{facts.name} always thinks; thinking cannot be turned off.")
         elif "thinking_type" in facts.quirks:
             body["thinking"] = {"type": "disabled"}
         elif facts.thinking != "none":

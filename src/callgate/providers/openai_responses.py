@@ -111,7 +111,7 @@ def _put_options(body: Json, request: Request, facts: ModelFacts, notes: list[st
         effort = "none"
         if facts.thinking == "always":
             effort = next(iter((facts.efforts or {}).values()), None)
-            notes.append(f"{facts.name} cannot be kept from thinking: its lowest effort is used.")
+            notes.append(f"{facts.name} always thinks: its lowest effort is used.")
     else:
         note_budget(request, facts, notes)
     if thinks:
@@ -119,7 +119,7 @@ def _put_options(body: Json, request: Request, facts: ModelFacts, notes: list[st
         body["include"] = ["reasoning.encrypted_content"]
     put_temperature(body, request, facts, notes, is_refused=thinks or "no_sampling" in facts.quirks)
     if options.stop:
-        notes.append("OpenAI's Responses API has no stop sequences: they were left out.")
+        notes.append("OpenAI's Responses API does not support stop sequences: omitted.")
     if (schema := answer_schema(request, facts, notes)) is not None:
         body["text"] = {"format": {"type": "json_schema", **schema}}
     if options.service_tier is not None:

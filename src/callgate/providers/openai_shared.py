@@ -91,7 +91,7 @@ def tool_choice(wanted: ToolChoice, facts: ModelFacts, notes: list[str]) -> Tool
     """Return the requested tool choice, or the nearest choice that the model supports."""
     choice = facts.abilities.nearest(wanted)
     if choice is not wanted:
-        notes.append(f"{facts.name} cannot be held to the tool choice {wanted.kind!r}: {choice.kind!r} is used.")
+        notes.append(f"{facts.name} does not support the tool choice {wanted.kind!r}: {choice.kind!r} is used.")
     return choice
 
 
@@ -107,12 +107,12 @@ def output_limit(request: Request, facts: ModelFacts, notes: list[str]) -> int |
 def note_budget(request: Request, facts: ModelFacts, notes: list[str]) -> None:
     """Append a note if the request has a thinking budget, because OpenAI's APIs do not support budgets."""
     if isinstance(request.options.thinking, int) or request.limits.max_thinking_tokens is not None:
-        notes.append(f"{facts.name} takes no budget for thinking: it was left out, effort is what it knows.")
+        notes.append(f"{facts.name} does not support a thinking budget: omitted; use effort instead.")
 
 
 def put_temperature(body: Json, request: Request, facts: ModelFacts, notes: list[str], *, is_refused: bool) -> None:
     if request.options.temperature is not None and is_refused:
-        notes.append(f"{facts.name} takes no temperature: it was left out.")
+        notes.append(f"{facts.name} does not support a temperature: omitted.")
     elif request.options.temperature is not None:
         body["temperature"] = request.options.temperature
 
@@ -122,7 +122,7 @@ def answer_schema(request: Request, facts: ModelFacts, notes: list[str]) -> Json
     if request.output is None:
         return None
     if not facts.abilities.structured:
-        notes.append(f"{facts.name} cannot be held to a JSON Schema: it was left out.")
+        notes.append(f"{facts.name} does not support a JSON Schema: omitted.")
         return None
     return {"name": "answer", "schema": request.output, "strict": is_strict(request.output)}
 

@@ -73,7 +73,7 @@ def recordings(place: Path) -> list[RecordedExchange]:
     UsageError, with file and line, if a recording is invalid."""
     files = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
     if not files:
-        raise UsageError(f"there is no recording in {place}: make one with CALLGATE_RECORD={place}")
+        raise UsageError(f"there is no recording in {place}: create one with CALLGATE_RECORD={place}")
     return [_read(file) for file in files]
 
 
@@ -96,9 +96,9 @@ def _read(file: Path) -> RecordedExchange:
             if not {"model", "family"} <= found.keys():
                 raise ValueError
         except (ValueError, TypeError, AttributeError):
-            raise UsageError(f"{file}, line {number}: this is no recording of an exchange") from None
+            raise UsageError(f"{file}, line {number}: not a recording of an exchange") from None
     if not found:
-        raise UsageError(f"{file} is empty, and no recording of an exchange")
+        raise UsageError(f"{file} is empty and not a recording of an exchange")
     return RecordedExchange(**found, events=tuple(events))
 
 

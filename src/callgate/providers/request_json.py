@@ -124,10 +124,10 @@ def effort_value(facts: ModelFacts, wanted: WantedEffort, notes: list[str]) -> A
         return None
     found = effort_level(tuple(facts.efforts or ()), wanted)
     if found is None:
-        notes.append(f"{facts.name} has no levels of effort: {wanted!r} is left out.")
+        notes.append(f"{facts.name} does not support effort: {wanted!r} is omitted.")
         return None
     if found != wanted:
-        notes.append(f"{facts.name} has no effort {wanted!r}: {found!r} is used.")
+        notes.append(f"{facts.name} does not support the effort {wanted!r}: {found!r} is used.")
     return (facts.efforts or {})[found]
 
 

@@ -78,7 +78,7 @@ def run_checks(
         try:
             found[name] = check(patient)
         except NoSettings:
-            found[name] = [skipped("not looked at, because the settings are wrong or cannot be read")]
+            found[name] = [skipped("not checked, because the settings are invalid or cannot be read")]
         except Exception as error:  # one that fails must not hide the others
             found[name] = [fault("nothing", f"this check failed: {type(error).__name__}: {error}")]
 
@@ -91,7 +91,7 @@ def run_checks(
     until = monotonic() + limit
     for thread in threads.values():
         thread.join(max(0.0, until - monotonic()))
-    late = [fault("nothing", f"this check did not end within {limit:g} s")]
+    late = [fault("nothing", f"this check did not finish within {limit:g} s")]
     mask = Masker(given).text
     return [_named(name, each, mask) for name in checks for each in found.get(name, late)]
 

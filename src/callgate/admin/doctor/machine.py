@@ -60,7 +60,7 @@ def search(patient: Patient) -> Sequence[Diagnosis]:
 def git(patient: Patient) -> Sequence[Diagnosis]:
     program = find_program("git", patient.environ.get("PATH", ""))
     if program is None:
-        problem = "the agent works without, and knows neither branch nor history"
+        problem = "the agent works without git, but does not know the branch and the history"
         return [warning("no git on PATH", problem, "install git")]
     version = _first_line(program, "--version")
     if not version:
@@ -82,7 +82,7 @@ def _space(name: str, place: Path) -> Diagnosis:
     free = shutil.disk_usage(there).free
     saw = f"{free / 1e9:.1f} GB free for {name}"
     if free < _TOO_LITTLE:
-        return fault(saw, "a session cannot be kept when the disk is full", "callgate session gc --older-than 30d")
+        return fault(saw, "sessions cannot be stored if the disk is full", "callgate session gc --older-than 30d")
     if free < _LITTLE:
         return warning(saw, "this is little", "callgate session gc --older-than 30d")
     return fine(saw)
@@ -95,7 +95,7 @@ def clock(patient: Patient) -> Sequence[Diagnosis]:
     newest = max((os.stat(file).st_mtime for file in files if file.exists()), default=now)
     saw = platform_time(now)
     if now < newest - _DAY:
-        problem = f"the clock is behind: a file of Callgate was written at {platform_time(newest)}"
+        problem = f"the clock is slow: a file of Callgate was written at {platform_time(newest)}"
         return [warning(saw, problem, "timedatectl set-ntp true" if sys.platform == "linux" else "set the clock")]
     return [fine(saw)]
 

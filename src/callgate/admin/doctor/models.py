@@ -21,7 +21,7 @@ def key(patient: Patient) -> Sequence[Diagnosis]:
     source = _source(patient)
     providers = list(_providers(patient, source))
     if not providers and _chosen(patient, source):
-        return [skipped("the model of the settings asks no server that is known")]
+        return [skipped("the model of the settings has an unknown provider")]
     if not providers:
         ways = [way for way in source.setup_options() if way.kind != "demo"]
         problem = "; or ".join(way.what for way in ways)
@@ -33,7 +33,7 @@ def model(patient: Patient) -> Sequence[Diagnosis]:
     source = _source(patient)
     name = _chosen(patient, source)
     if not name:
-        return [skipped("no model is set and there is no key that would choose one")]
+        return [skipped("no model is set, and there is no key of a known provider")]
     found = [_known(which, each, source) for which, each in _named(patient.settings, name)]
     if patient.online and found[0].status != "fault":
         found.append(asyncio.run(_answers(name, patient.settings)))
@@ -122,13 +122,13 @@ def _key_of(provider: str, patient: Patient, source: ModelSource) -> Diagnosis:
     if _has_command(provider, patient) and not patient.online:
         variables = source.catalogue.servers[provider].key_variables
         found = next(
-            (name for name in variables if patient.environ.get(name)), "its key_command, which is not run here"
+            (name for name in variables if patient.environ.get(name)), "its key_command, which doctor does not run"
         )
         return fine(f"{provider}: a key from {found}")
     try:
         found = source.key(provider)
     except UsageError as error:
-        return fault(f"{provider}: a key that cannot be used", str(error), f"callgate auth set {provider}")
+        return fault(f"{provider}: an unusable key", str(error), f"callgate auth set {provider}")
     if found is not None:
         places = {"file": "your private file", "keyring": "the keyring", "key_command": "its key_command"}
         return fine(f"{provider}: a key from {places.get(found.origin, found.origin)}")

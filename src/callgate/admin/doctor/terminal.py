@@ -17,7 +17,7 @@ _NO_PASTE = ("dumb", "linux", "vt100", "vt220", "ansi")
 def terminal(patient: Patient) -> Sequence[Diagnosis]:
     environ = patient.environ
     if not sys.stdout.isatty() and not sys.stderr.isatty():
-        return [fine("no terminal here: the output goes to a file or a pipe")]
+        return [fine("not a terminal: the output goes to a file or a pipe")]
     columns, rows = _size()
     term = environ.get("TERM", "")
     saw = ", ".join(
@@ -39,7 +39,7 @@ def _problems(saw: str, term: str, columns: int, environ: Mapping[str, str]) -> 
     if term in ("", "dumb"):
         found.append(warning(saw, "this terminal cannot move its cursor", "export TERM=xterm-256color"))
     if _encoding() not in ("utf-8", "utf8"):
-        found.append(warning(saw, "signs are written in ASCII, because the text is not UTF-8", "export LANG=C.UTF-8"))
+        found.append(warning(saw, "signs are shown in ASCII, because the locale is not UTF-8", "export LANG=C.UTF-8"))
     if columns < NARROWEST:
         found.append(warning(saw, f"{columns} columns are few", f"make the window {NARROWEST} columns wide or more"))
     if environ.get("TMUX") and term and not term.startswith(("tmux", "screen")):

@@ -44,9 +44,9 @@ def settings(patient: Patient) -> Sequence[Diagnosis]:
         named = re.search(r"\b(CALLGATE|XDG)_\w+", patient.problem)
         return [fault("the environment", patient.problem, *((f"unset {named[0]}",) if named else ()))]
     there = [f"{each.path} ({each.layer})" for each in config.files if each.path.exists()]
-    saw = ", ".join(there) or "no settings file; everything has its default"
+    saw = ", ".join(there) or "no settings file; all settings have their defaults"
     found = [
-        fault(str(each), "every call is denied until this is put right", _edit(each.origin.layer))
+        fault(str(each), "every call is denied until this is fixed", _edit(each.origin.layer))
         for each in broken_settings(config)
     ]
     notes = [each for each in config.notes if each.origin.file != str(config.root)]
@@ -59,18 +59,18 @@ def trust(patient: Patient) -> Sequence[Diagnosis]:
     if isinstance(config.trust, Trusted):
         return [fine(f"{config.root} is trusted")]
     if isinstance(config.trust, ChangedFolder):
-        problem = "it changed since you trusted it, so its hooks, tools and skills do nothing"
+        problem = "a file changed since you trusted the folder, so its hooks, tools and skills are not used"
         return [warning(f"{config.root} was trusted", problem, *_TRUST)]
     if not config.own_data:
-        problem = "it lies in the workspace, so trust does not count"
+        problem = "the data folder is in the workspace, so trust is ignored"
         return [fault(f"the data folder {config.data}", problem, "unset CALLGATE_DATA_DIR")]
     found = fingerprint(config.root)
     if found.problem:
         return [warning(f"{config.root} is not trusted", found.problem, "callgate trust show")]
     if not found.files:
-        return [fine(f"{config.root} brings nothing along that needs trust")]
-    saw = f"{config.root} is not trusted; it brings {counted(len(found.files), 'file')} along"
-    return [warning(saw, "its hooks, tools and skills do nothing before it is trusted", *_TRUST)]
+        return [fine(f"{config.root} needs no trust: it has no hooks, tools or skills")]
+    saw = f"{config.root} is not trusted; it contains {counted(len(found.files), 'file')}"
+    return [warning(saw, "its hooks, tools and skills are not used until you trust the folder", *_TRUST)]
 
 
 def hooks(patient: Patient) -> Sequence[Diagnosis]:
@@ -82,11 +82,11 @@ def hooks(patient: Patient) -> Sequence[Diagnosis]:
         for line in config.hooks
         if (problem := _hook_problem(line, config.root, patient.environ))
     ]
-    return wrong or [fine(f"{len(config.hooks)}, and what each of them runs is there")]
+    return wrong or [fine(f"{len(config.hooks)}, and all their programs exist")]
 
 
 def tool_search(patient: Patient) -> Sequence[Diagnosis]:
-    others = "of those that ship; `callgate tools list` counts custom ones too, `/tools` also those of MCP servers"
+    others = "built-in tools; `callgate tools list` also counts custom tools, `/tools` also tools of MCP servers"
     return [fine(f"{shipped_search(patient.settings).sentence} ({others})")]
 
 
@@ -96,11 +96,11 @@ def sandbox(patient: Patient) -> Sequence[Diagnosis]:
     if config.settings.sandbox_disabled:
         return [warning("switched off by sandbox.disabled", asks, "callgate config edit --user")]
     if not config.own_data:
-        return [warning("none in force", f"the data folder lies in the workspace; {asks}", "unset CALLGATE_DATA_DIR")]
+        return [warning("none in force", f"the data folder is in the workspace; {asks}", "unset CALLGATE_DATA_DIR")]
     proofs = Proofs(config.data)
     found = proofs.test()
     if isinstance(found, str):
-        return [warning("none of the kinds of sandboxes holds", f"{found}; {asks}", "callgate sandbox prove --all")]
+        return [warning("no kind of sandbox works", f"{found}; {asks}", "callgate sandbox prove --all")]
     outcomes = next((proof.outcomes for proof in proofs.kept() or () if proof.backend == found.backend), ())
     held = sum(each.outcome == "held" for each in outcomes)
     saw = f"in force: {BACKENDS[found.backend]}; {held} attacks were held off (all attacks: callgate sandbox prove)"
@@ -113,14 +113,14 @@ def data_folder(patient: Patient) -> Sequence[Diagnosis]:
     config = patient.settings
     folder = config.data
     there = next(each for each in (folder, *folder.parents) if each.exists())
-    saw = str(folder) if there == folder else f"{folder}, which is made with the first session"
+    saw = str(folder) if there == folder else f"{folder} (created with the first session)"
     repair = f"chmod u+rwx {shlex.quote(str(there))}, or set CALLGATE_DATA_DIR to a folder of yours"
     if there == folder:
         try:
             with tempfile.TemporaryFile(dir=folder):
                 pass
         except OSError as error:
-            return [fault(saw, f"nothing can be written there: {error.strerror}", repair)]
+            return [fault(saw, f"the folder is not writable: {error.strerror}", repair)]
         if os.name == "posix" and folder.stat().st_mode & 0o022:
             return [warning(saw, "others may write there", f"chmod go-w {shlex.quote(str(folder))}")]
     elif not os.access(there, os.W_OK | os.X_OK):
@@ -210,7 +210,7 @@ def mcp_servers(patient: Patient) -> Sequence[Diagnosis]:
 
     if not patient.online:
         known = server_configs(config, ServerFlags())
-        told = f"{len(known.servers)} configured; `callgate mcp list` and `callgate doctor --online` try them"
+        told = f"{len(known.servers)} configured; `callgate mcp list` and `callgate doctor --online` connect to them"
         found = _noted(map(str, known.faults))
         return [*found, fine(told)] if known.servers else found or [_NONE]
     rows, notes = list_servers(config=config)

@@ -80,8 +80,7 @@ class Painter:
                 said = shown_paths(said, self._root)
                 return self._told(said, STATUSES[_ENDED[block.ended]])
             case blocks.NoticeBlock():
-                text = shown_paths(block.text, self._root)
-                return self._told(text, LEVELS[block.level], block.level != "info")
+                return self._told(block.text, LEVELS[block.level], block.level != "info")
             case blocks.EndBlock():
                 return self._end(block)
 
