@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from callgate.admin.call_judge import CallJudge, CallToJudge
-from callgate.policy.git_settings import Workspace, runs_programs
+from callgate.policy.git_settings import RepositoryReads
 
 READERS = (
     "git status",
@@ -80,7 +80,7 @@ def quiet(root: Path) -> dict[str, str]:
 
 
 def fault(folder: Path, root: Path) -> str | None:
-    return runs_programs(str(folder), Workspace(str(root), lambda path: False))
+    return RepositoryReads((), (str(folder),), [str(root)], lambda path: False).fault
 
 
 def decision(root: Path, command: str, tool: str = "Bash") -> str:

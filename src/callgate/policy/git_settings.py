@@ -7,11 +7,20 @@ git must report that they are. Every other setting of the repository must be in 
 
 import os
 import subprocess
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from time import monotonic
 
-from callgate.host.environment import GIT_OVERRIDES, command_environment, find_program, known_first, quiet_git
+from callgate.host.environment import (
+    GIT_OVERRIDES,
+    command_environment,
+    find_program,
+    fixed_path,
+    quiet_git,
+    replaceable_program,
+)
+from callgate.policy.protected import is_secret
 from callgate.policy.shorten import brief
 from callgate.words.noun import noun
 
@@ -21,7 +30,7 @@ _HARMLESS: Mapping[str, str] = {
     "core": """repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol
         safecrlf quotepath abbrev compression loosecompression bigfilethreshold preloadindex untrackedcache splitindex
         sharedrepository trustctime checkstat commentchar whitespace protecthfs protectntfs longpaths fscache
-        sparsecheckout sparsecheckoutcone multipackindex commitgraph warnambiguousrefs hookspath""",
+        sparsecheckout sparsecheckoutcone multipackindex commitgraph warnambiguousrefs hookspath worktree""",
     "remote.*": "url pushurl fetch push tagopt prune prunetags skipdefaultupdate skipfetchall gh-resolved lfsurl",
     "remote": "pushdefault",
     "submodule": "active recurse fetchjobs propagatebranches",
@@ -60,7 +69,6 @@ _VALUES = {
     "blame.ignorerevsfile": frozenset((".git-blame-ignore-revs",)),
 }
 _HOOK = "post-index-change"  # the hook that runs when the index is refreshed
-_WORKTREE = "core.worktree"
 _OWN = frozenset(("local", "worktree"))  # the scopes of settings of a repository
 _TRUSTED = frozenset(("system", "global", "command"))
 _LINK = "160000 "  # begins the line of a submodule in the index
@@ -75,44 +83,93 @@ _SECONDS = 3.0
 PathTest = Callable[[str], bool]
 
 
-@noun
-class Workspace:
-    """The places with which answers of git are compared.
+class RepositoryReads:
+    """The repositories that a command reads by git. Properties ask git at their first use.
 
-    root       programs below this folder are not started
+    readers    the commands that show files of the repository which they do not name; with ``--untracked`` also
+               untracked files
+    folders    the folders in which git runs, or None
+    places     the folders of the workspace, whose programs are not started
     can_write  returns True if a tool may write the file of a path without a question about protected places
     """
 
-    root: str
-    can_write: PathTest
+    def __init__(
+        self, readers: Sequence[str], folders: tuple[str, ...] | None, places: Sequence[str], can_write: PathTest
+    ) -> None:
+        self.readers = tuple(readers)
+        self.folders = folders
+        self._places = places
+        self._can_write = can_write
+
+    @cached_property
+    def fault(self) -> str | None:
+        """The reason why git may run a program, or read elsewhere, when it only reads; None if it does not."""
+        if self.folders is None:
+            return "git runs programs that a repository's own settings name, and which repository is not known"
+        return next(filter(None, map(self._fault, filter(os.path.isdir, self.folders))), None)
+
+    def _fault(self, folder: str) -> str | None:
+        try:
+            return _Questions(self._places, self._can_write).fault(folder, _environment())
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            return f"the settings of git in {brief(folder)} cannot be read: {error}"
+
+    @cached_property
+    def is_elsewhere(self) -> bool:
+        """True if a folder is in no repository; then ``git diff`` compares any two folders."""
+        return None in self._files
+
+    @property
+    def files(self) -> Iterator[str]:
+        """The files that the readers may show."""
+        return (path for files in self._files for path in files or ())
+
+    @property
+    def secrets(self) -> Iterator[str]:
+        """The files with keys or passwords in which ``git grep`` searches."""
+        if not any(each.startswith("git grep") for each in self.readers):
+            return iter(())
+        return (path for path in self.files if any(map(is_secret, path.split("/"))))
+
+    @cached_property
+    def _files(self) -> tuple[list[str] | None, ...]:
+        # To list files, git may fetch them, by programs that settings name.
+        return tuple(map(self._files_in, self.folders or ())) if self.readers and self.fault is None else ()
+
+    def _files_in(self, folder: str) -> list[str] | None:
+        """Return the paths of the files of a repository; None if the folder is in no repository, or if git fails."""
+        untracked = any(each.endswith("--untracked") for each in self.readers)
+        more = ("--cached", "--others", "--exclude-standard") if untracked else ()
+        try:
+            ask, environment = _Questions(self._places, self._can_write).ask, _environment()
+            (top,) = ask(folder, environment, ("rev-parse", "--show-toplevel"))
+            path = os.fsdecode((top or b"").removesuffix(b"\n"))
+            (found,) = ask(path, environment, ("ls-files", "-z", *more)) if path else (None,)
+        except (OSError, ValueError, subprocess.SubprocessError):
+            return None
+        return None if found is None else [os.path.join(path, each) for each in os.fsdecode(found).split("\0") if each]
 
 
-def runs_programs(folder: str, workspace: Workspace) -> str | None:
-    """Return why git may run a program, or read elsewhere, when it reads in the folder, or None."""
-    environment = quiet_git(command_environment(os.environ))
-    program = find_program("git", known_first(environment["PATH"], workspace.root), avoid=workspace.root)
-    if program is None:
-        return "git was not found, so its settings are not known"
-    try:
-        return _Questions(program, workspace, monotonic() + _SECONDS).fault(folder, environment)
-    except (OSError, ValueError, subprocess.SubprocessError) as error:
-        return f"the settings of git in {brief(folder)} cannot be read: {error}"
+def _environment() -> Mapping[str, str]:
+    return quiet_git(command_environment(os.environ))
 
 
 class _Questions:
-    """Questions to git about a folder and its submodules.
+    """Questions to git about a folder and its submodules. Raise TimeoutExpired if the answers take too long, and
+    ValueError if git is not found outside ``places``."""
 
-    deadline  the value of ``monotonic`` after which TimeoutExpired is raised
-    """
-
-    def __init__(self, program: str, workspace: Workspace, deadline: float) -> None:
+    def __init__(self, places: Sequence[str], can_write: PathTest) -> None:
+        path = fixed_path(_environment()["PATH"], *places)
+        program = None if replaceable_program("git", path, *places) else find_program("git", path)
+        if program is None:
+            raise ValueError("git was not found outside the workspace")
         self._program = program
-        self._workspace = workspace
-        self._deadline = deadline
+        self._can_write = can_write
+        self._deadline = monotonic() + _SECONDS
         self._modules = 0
 
     def fault(self, folder: str, environment: Mapping[str, str]) -> str | None:
-        settings, places = self._ask(
+        settings, places = self.ask(
             folder,
             environment,
             ("config", "--list", "-z", "--show-scope", "--show-origin"),
@@ -120,38 +177,39 @@ class _Questions:
         )
         if settings is None:
             return f"git cannot list its settings in {brief(folder)}"
-        found = list(_settings(settings))
+        found, nearest = list(_settings(settings)), _nearest(folder)
         if places is None:
-            return self._unknown(found, folder, "") or self._refused(folder, found, environment)
+            return self._unknown(found) or self._refused(folder, nearest, environment)
         git, common, top = places.decode(errors="surrogateescape").removesuffix("\n").split("\n")
+        if os.path.realpath(top) != nearest:
+            return f"git finds the repository of {brief(top)} from {brief(folder)}, not of {brief(nearest)}"
         git, common = os.path.realpath(git), os.path.realpath(os.path.join(folder, common))
         for each in (git, common):
-            if self._workspace.can_write(os.path.join(each, "config")):
+            if self._can_write(os.path.join(each, "config")):
                 return f"git would read its settings in {brief(each)}, which is part of the workspace"
         for each in ("hooks", *(each.value for each in found if each.key == "core.hookspath")):
             hook = os.path.join(common if each == "hooks" else top, os.path.expanduser(each), _HOOK)
             if os.path.lexists(hook):
                 return f"git would run {brief(hook)}"
         # Git may have to fetch parts of the index, by programs that settings name: it is read after the settings.
-        return self._unknown(found, folder, git) or self._modules_fault(top, environment)
+        return self._unknown(found) or self._modules_fault(top, environment)
 
-    def _refused(self, folder: str, found: "list[_Setting]", environment: Mapping[str, str]) -> str | None:
+    def _refused(self, folder: str, nearest: str, environment: Mapping[str, str]) -> str | None:
         """Return why git does not use the repository of a folder; None if the folder is in no repository."""
-        if any(each.scope in _OWN for each in found):
-            return f"git refuses the repository of {brief(folder)}"
+        if os.path.lexists(os.path.join(nearest, ".git")):
+            return f"git refuses the repository of {brief(nearest)}"
         plain = {**environment, "GIT_CONFIG_PARAMETERS": ""}
-        (bare,) = self._ask(folder, plain, ("rev-parse", "--absolute-git-dir"))
+        (bare,) = self.ask(folder, plain, ("rev-parse", "--absolute-git-dir"))
         if bare is None:
             return None
         return f"{brief(folder)} looks like a repository without a working tree: name it with --git-dir"
 
-    def _unknown(self, found: list["_Setting"], folder: str, git: str) -> str | None:
+    def _unknown(self, found: list["_Setting"]) -> str | None:
         """Return why a setting may name a program or a file elsewhere, or why the overrides have no effect, or None."""
         for each in found:
             where = brief(each.origin.removeprefix("file:"))
             if each.scope in _OWN:
-                tree = os.path.realpath(os.path.join(git, each.value))
-                if not each.is_harmless and (each.key != _WORKTREE or tree != _found_from(folder)):
+                if not each.is_harmless:
                     return f"git may run or read what {each.key} in {where} names"
             elif each.scope not in _TRUSTED or not self._is_users(each.origin):
                 return f"git would read settings in {where}, which is part of the workspace"
@@ -165,13 +223,11 @@ class _Questions:
     def _is_users(self, origin: str) -> bool:
         """Return True if settings come from a command line, or from a file that no tool can write."""
         kind, _, path = origin.partition(":")
-        return kind == "command line" or (
-            kind == "file" and os.path.isabs(path) and not self._workspace.can_write(path)
-        )
+        return kind == "command line" or (kind == "file" and os.path.isabs(path) and not self._can_write(path))
 
     def _modules_fault(self, top: str, environment: Mapping[str, str]) -> str | None:
         """Return why git may run a program in a submodule, because many commands enter submodules, or None."""
-        (index,) = self._ask(top, environment, ("ls-files", "-sz"))
+        (index,) = self.ask(top, environment, ("ls-files", "-sz"))
         if index is None:
             return f"git cannot list the submodules of {brief(top)}"
         if _LINK.encode() not in index:
@@ -188,7 +244,7 @@ class _Questions:
                 return why
         return None
 
-    def _ask(self, folder: str, environment: Mapping[str, str], *questions: tuple[str, ...]) -> list[bytes | None]:
+    def ask(self, folder: str, environment: Mapping[str, str], *questions: tuple[str, ...]) -> list[bytes | None]:
         """Return the outputs of commands of git, which run at the same time; None for a command that fails."""
         with ExitStack() as stack:
             started = [stack.enter_context(self._start(words, folder, environment)) for words in questions]
@@ -213,7 +269,7 @@ class _Questions:
                 process.kill()
 
 
-def _found_from(folder: str) -> str:
+def _nearest(folder: str) -> str:
     """Return the nearest folder with an entry ``.git``, from the folder upwards, or the topmost folder."""
     folder = os.path.realpath(folder)
     while not os.path.lexists(os.path.join(folder, ".git")) and folder != os.path.dirname(folder):

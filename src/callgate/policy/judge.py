@@ -318,12 +318,14 @@ class Judge:
         return None
 
     def unnamed_read(self, case: Case, hides: Callable[[str], bool] = _hides_none) -> str | None:
-        """Return why a call that reads whole folders may read a file that a rule names or a file with secrets, or None.
+        """Return why a call that reads whole folders, or shows files of a repository, may read a file that a rule names
+        or a file with secrets, or None.
 
         hides  callback that returns True for files with secrets that the call cannot read
         """
         subject = self.subject(case)
-        if not subject.folder_readers:
+        readers = (*subject.folder_readers, *(subject.git.readers if subject.git else ()))
+        if not readers:
             return None
         facts = facts_of(case.tool)
         rules = self._answers if facts.leaves_out_withheld else self.rules
@@ -338,9 +340,7 @@ class Judge:
         if facts.leaves_out_secrets:
             return None
         secret = next((path for path in subject.readable_secrets if not hides(path)), None)
-        return (
-            secret and f"{subject.folder_readers[0]} reads whole folders, and {brief(secret)} holds keys or passwords"
-        )
+        return secret and f"{readers[0]} reads whole folders, and {brief(secret)} holds keys or passwords"
 
     def _guards(self, case: Case) -> bool:
         """Return True if a deny or ask rule may exist that a command of unknown effect could bypass."""

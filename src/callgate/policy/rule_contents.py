@@ -16,6 +16,7 @@ from callgate.policy.hosts import HostPattern, host_pattern
 from callgate.policy.implied_paths import is_broad_glob, may_contain, spellings
 from callgate.policy.path_patterns import PathPattern, parse_path_pattern
 from callgate.policy.rule_fields import FieldPattern, Wild, example, parse_fields
+from callgate.policy.shorten import brief
 from callgate.policy.subjects import PathAccess, Subject, Way
 from callgate.policy.well_known import Content as Kind
 from callgate.policy.well_known import known, meant_by
@@ -100,6 +101,9 @@ class PathContent:
         for folder in subject.read_folders:
             if may_contain(folder, self.pattern, root=subject.root, home=subject.home):
                 return f"{subject.folder_readers[0]} reads all that is in {folder.spelled}"
+        for path in subject.git.files if subject.git else ():
+            if self.pattern.may_match(ResolvedPath(path, (path,), path, inside=True)):
+                return f"git may show {brief(path)}"
         return None
 
     def covers(self, subject: Subject) -> bool:

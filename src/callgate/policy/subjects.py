@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from posixpath import dirname, join
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from callgate import shell
 from callgate.core.capabilities import facts_of
@@ -23,6 +23,9 @@ from callgate.words.declared import USUAL_NAMES
 from callgate.words.noun import noun
 from callgate.words.resolved_path import ResolvedPath
 from callgate.words.traits import Effects
+
+if TYPE_CHECKING:
+    from callgate.policy.git_settings import RepositoryReads
 
 Way = Literal["read", "write", "remove"]
 Named = tuple[str, Way]
@@ -189,33 +192,26 @@ class Subject:
             return "a pattern may lead over a link to anywhere"
         if (folder := next(filter(self.is_folder, named.flat), None)) is not None:
             return f"links in the folder {folder} would be followed"
-        loads = shell.runs_settings(self.analysis)
-        if loads is not None and not facts_of(self.case.tool).quiets_git:
-            return f"{loads} runs programs that a repository's settings name, and {self.case.name} does not prevent it"
-        for folder in self._settings_folders or ():
+        if self.git is None:
+            return None
+        if not facts_of(self.case.tool).quiets_git:
+            return f"git runs programs that a repository's settings name, and {self.case.name} does not prevent it"
+        for folder in self.git.folders or ():
             if not os.path.isdir(folder):
                 return f"{brief(folder)} is not there yet, so git's settings in it are not known"
-        return self.runs_settings
+        return self.git.fault
 
     @cached_property
-    def _settings_folders(self) -> tuple[str, ...] | None:
-        """The folders in which the command reads settings that name programs; None if they are not known."""
-        loads = None if self.analysis is None else shell.runs_settings(self.analysis)
-        found = () if self.analysis is None or loads is None else shell.settings_folders(self.analysis)
-        return None if found is None else tuple(self.resolve_in_shell(each or ".").resolved for each in found)
-
-    @cached_property
-    def runs_settings(self) -> str | None:
-        """The reason why a command that only reads may run a program that settings of a repository name, or None."""
-        if self._settings_folders is None:
-            return "git runs programs that a repository's own settings name, and which repository is not known"
-        if not self._settings_folders:
+    def git(self) -> "RepositoryReads | None":
+        """The repositories that the command reads by git; None for a command without git."""
+        if self.analysis is None or shell.runs_settings(self.analysis) is None:
             return None
-        from callgate.policy.git_settings import Workspace, runs_programs  # only if the command loads such settings
+        from callgate.policy.git_settings import RepositoryReads  # only for such commands
 
-        workspace = Workspace(self.root, self._can_write)
-        folders = filter(os.path.isdir, self._settings_folders)
-        return next(filter(None, (runs_programs(each, workspace) for each in folders)), None)
+        found = shell.settings_folders(self.analysis)
+        folders = None if found is None else tuple(self.resolve_in_shell(each or ".").resolved for each in found)
+        places = [each for each in (self.root, self.case.root, self.case.resolve_path(".").resolved) if each]
+        return RepositoryReads(shell.repository_readers(self.analysis), folders, places, self._can_write)
 
     def _can_write(self, path: str) -> bool:
         place = self.case.resolve_path(path)
@@ -230,10 +226,10 @@ class Subject:
         if self.unsafe_variable is not None:
             return f"{self.unsafe_variable} beside the command may change what it does"
         folder = self.folder or ("." if self.case.root else None)
-        if self.analysis is None or not shell.runs_settings(self.analysis):
+        if self.git is None:
             return None
-        if self.effects == "none" and facts_of(self.case.tool).quiets_git and self.runs_settings is not None:
-            return self.runs_settings
+        if self.effects == "none" and facts_of(self.case.tool).quiets_git and self.git.fault is not None:
+            return self.git.fault
         if folder is None:
             return None
         found, usual = self.case.resolve_path(folder).resolved, self.case.root or self.case.resolve_path(".").resolved
@@ -244,8 +240,11 @@ class Subject:
     def folder_readers(self) -> tuple[str, ...]:
         """The commands that read whole folders, or the name of a tool that reads whole folders."""
         if self.analysis is not None:
-            return tuple(shell.folder_readers(self.analysis))
-        folders = "reads" in self.declared.kinds and any(each.path.kind == "folder" for each in self.accesses)
+            found = tuple(shell.folder_readers(self.analysis))
+            if self.git and self.git.readers and any(map(_is_folder, self.accesses)) and self.git.is_elsewhere:
+                found += self.git.readers
+            return found
+        folders = "reads" in self.declared.kinds and any(map(_is_folder, self.accesses))
         return (self.case.name,) if folders else ()
 
     @cached_property
@@ -257,7 +256,8 @@ class Subject:
     @cached_property
     def readable_secrets(self) -> tuple[str, ...]:
         """The files with keys or passwords in the folders that the call reads as a whole."""
-        return tuple(path for each in self.read_folders for path in secrets_in(each.resolved))
+        found = tuple(path for each in self.read_folders for path in secrets_in(each.resolved))
+        return found if self.git is None else (*found, *self.git.secrets)
 
     @cached_property
     def folder(self) -> str | None:
@@ -483,6 +483,10 @@ def may_use_paths(case: Case) -> bool:
 
 
 _TEXT_TYPES = (str, list, dict)
+
+
+def _is_folder(access: PathAccess) -> bool:
+    return access.path.kind == "folder"
 
 
 def _is_there(case: Case, path: str) -> bool:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from callgate.shell.effects import folder_readers as folder_readers
     from callgate.shell.effects import named_paths as named_paths
     from callgate.shell.effects import program_names as program_names
+    from callgate.shell.effects import repository_readers as repository_readers
     from callgate.shell.effects import runs_project_files as runs_project_files
     from callgate.shell.effects import runs_settings as runs_settings
     from callgate.shell.effects import settings_folders as settings_folders
@@ -53,6 +54,7 @@ _MODULES = {
         "NamedPaths",
         "effects_of",
         "folder_readers",
+        "repository_readers",
         "named_paths",
         "program_names",
         "runs_project_files",

@@ -227,6 +227,21 @@ def folder_readers(analysis: Analysis) -> list[str]:
     return found
 
 
+def repository_readers(analysis: Analysis) -> list[str]:
+    """Return the commands that show files of a repository which they do not name, with ``--untracked`` for a command
+    that also shows untracked files."""
+    found: list[str] = []
+    for run in find_inner_commands(analysis).runs:
+        name, start = step_of(run.name or "", run.words)
+        entry = PROGRAMS.get(name)
+        if entry is None or not entry.shows_repository:
+            continue
+        options = {each.name for each in scan(grammar_of(name), run.words, start)}
+        if entry.shows_repository == "*" or options & set(entry.shows_repository.split()):
+            found.append(f"{name} --untracked" if "--untracked" in options else name)
+    return found
+
+
 def _reads_a_pipe(run: CommandRun, script: Script) -> bool:
     """Return True if the command follows a pipe and names no path, so that it reads its standard input."""
     plain = len(script.operators) == len(script.commands) - 1

@@ -24,7 +24,7 @@ $diff = -psuRabwWzcmtr -U= -B?= -M?= -C?= -D?= -l= -S= -G= -I= -X?= -# --patch -
     --ignore-space-at-eol --ignore-space-change --ignore-all-space --ignore-blank-lines --inter-hunk-context=
     --function-context --exit-code --quiet --no-ext-diff --no-textconv --ignore-submodules?= --no-prefix --cached
     --staged --merge-base --ours --theirs --cc --diff-merges= --ext-diff!run --textconv!run --output=file
-$revs = -iEFPgq -n= -L= --max-count= --skip= --since= --after= --until= --before= --author= --committer= --grep=
+$revs = -iEFPgq -n= -L=range --max-count= --skip= --since= --after= --until= --before= --author= --committer= --grep=
     --all-match --invert-grep --regexp-ignore-case --extended-regexp --fixed-strings --perl-regexp --merges --no-merges
     --first-parent --not --all --branches?= --tags?= --remotes?= --glob= --exclude= --reflog --cherry-mark --cherry-pick
     --cherry --left-only --right-only --left-right --walk-reflogs --merge --boundary --graph --oneline --decorate?=
@@ -34,15 +34,16 @@ $revs = -iEFPgq -n= -L= --max-count= --skip= --since= --after= --until= --before
 git status | read | -sbvz -M?= -u?= --short --branch --show-stash --porcelain?= --long --verbose --untracked-files?=
     --ignore-submodules?= --ignored?= --column?= --no-column --ahead-behind --no-ahead-behind --renames --no-renames
     --null | read_only
-git diff | rev | $diff | read_only
-git log|show|rev-list|diff-tree|whatchanged | rev | $diff $revs | read_only
+git diff|show | rev | $diff $revs | read_only shows_repository=*
+git log|rev-list|diff-tree|whatchanged | rev | $diff $revs | read_only
+    shows_repository=-p,-u,-U,--patch,--unified,--patch-with-stat,--binary,-W,-c,--cc,-m,--diff-merges,-L
 git shortlog | read | $revs -nsce -w?= --numbered --summary --email --group= | read_only
 git grep | text rev | -aiIwvhHEGPFnlLcoqpWzr -A= -B= -C= -e= -f=read -m= -# --cached --untracked --text --ignore-case
     --word-regexp --invert-match --full-name --extended-regexp --perl-regexp --fixed-strings --line-number --column
     --files-with-matches --name-only --files-without-match --null --only-matching --count --color?= --no-color --break
     --heading --show-function --context= --after-context= --before-context= --function-context --max-count= --max-depth=
     --and --or --not --all-match --quiet -O?=run --open-files-in-pager?=run --textconv!run | replaces_first=-e,-f
-    read_only
+    read_only shows_repository=*
 git blame | rev | -bcfltnespwkh -L= -M?= -C?= --root --porcelain --line-porcelain --date= --since= --first-parent
     --show-name --show-number --show-email --abbrev= --ignore-rev= --ignore-revs-file=read | read_only
 git ls-files | read | -cdmosiukftvzr -x= -X=read --cached --deleted --modified --others --stage --ignored --unmerged
@@ -73,7 +74,7 @@ git tag | text | -alsi -n?= -m= -F=read -u= --list --sort=format --format=format
     --delete!alter --force!alter --verify!run --edit!run | read_only
 git stash | text | -kapuq -m= --message= --include-untracked --keep-index --all --patch --quiet --ext-diff!run
     --output=file | subcommands read_only without_subcommand=does
-git stash list|show | text read | -# --stat --name-only --oneline | read_only
+git stash list|show | text read | -# --stat --name-only --oneline | read_only shows_repository=*
 git stash push|save | read | --staged | always=does
 git stash pop|apply|branch|create|store | text | --index | always=does
 git stash drop|clear | text | | always=alter

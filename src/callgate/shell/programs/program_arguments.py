@@ -292,6 +292,8 @@ def of_kind(kind: str, argument: Argument) -> list[Use]:
         return [argument.included("read", flat=kind == "flat")]
     if kind == "rev":  # ``HEAD:path`` shows the file of that name
         return [argument.included("read", each) for each in (text, text.partition(":")[2]) if each]
+    if kind == "range":  # ``-L 1,5:path`` shows lines of the file
+        return [argument.included("read", text.rpartition(":")[2])] if ":" in text else []
     if kind in CHECKED:
         if CHECKED[kind].fullmatch(text):
             contacted = [argument.included("send", flat=kind == "remote")] if kind in _DESTINATIONS else []

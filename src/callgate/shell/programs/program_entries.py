@@ -77,6 +77,9 @@ class Program:
     recursive: str = ""
     """``grep | … | recursive=-r``: it reads whole folders with one of these options; ``*`` always, ``argv`` if it
     runs a command (``find -exec``)."""
+    shows_repository: str = ""
+    """``git diff | … | shows_repository=*``: it shows files of the repository that it does not name, with one of these
+    options; ``*`` always."""
     folder_variables: str = ""
     """``pytest | … | folder_variables=PYTHONPATH``: variables that may be set to folders of the workspace."""
     transparent: bool = False
