@@ -282,6 +282,29 @@ def api() -> str:
     return "\n".join(lines).strip()
 
 
+def testing() -> str:
+    """Every name of callgate.testing with its signature, its docstring and its methods, in groups."""
+    import callgate.testing
+
+    def is_check(name: str) -> bool:
+        return name.startswith("check_") or name == "ProcessSamples"
+
+    names = [name for name in callgate.testing.__all__ if name != "Scene"]  # an alias of two types
+    steps = [name for name in names if getattr(callgate.testing, name).__module__ == "callgate.testing.script"]
+    groups = {
+        "Scripts of models": [*steps, "ScriptedModel", "GatedModel", "GatedStream"],
+        "Conformance checks": [name for name in names if is_check(name)],
+    }
+    grouped = [name for group in groups.values() for name in group]
+    groups["Hosts, clocks and tools for tests"] = [name for name in names if name not in grouped]
+    lines: list[str] = []
+    for title, group in groups.items():
+        lines += [f"## {title}", ""]
+        for name in group:
+            lines += _entry(name, getattr(callgate.testing, name))
+    return "\n".join(lines).strip()
+
+
 def _entry(name: str, value: Any, home: str = "") -> list[str]:
     shown = "" if get_origin(value) else _signature(value)
     lines = [f"### `{name}`", "", *([f"`from {home} import {name}`", ""] if home else [])]
@@ -352,6 +375,7 @@ BLOCKS: dict[str, tuple[Path, Callable[[], str]]] = {
     "exit-codes": (Path("docs/reference/endings.md"), exit_codes),
     "endings": (Path("docs/reference/endings.md"), endings),
     "api": (Path("docs/reference/api.md"), api),
+    "testing": (Path("docs/reference/testing.md"), testing),
     "events": (Path("docs/reference/events.md"), events),
     "status-faces": (Path("docs/guides/terminal.md"), status_faces),
     "keys": (Path("docs/reference/keys.md"), keys),

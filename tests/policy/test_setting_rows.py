@@ -63,6 +63,7 @@ def test_the_events_are_those_of_the_specification() -> None:
             "limits",
             [
                 *("denials_in_a_row", "denials_in_session", "max_concurrency", "max_turns"),
+                *("max_tool_calls", "max_failures"),
                 *("max_output_tokens", "max_seconds", "max_cost", "warn_cost", "background_after"),
             ],
         ),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from callgate.conversation.equipment import Equipment
@@ -26,11 +27,20 @@ from callgate.words import inputs
 from callgate.words.calls import Result
 from callgate.words.decisions import AskedField, FieldAnswer, Question
 from callgate.words.errors import CallgateError, JournalError, StateError, UsageError
-from callgate.words.events import EffortSet, Event, InputRefused, ModelSet, Noted, SessionStatus
+from callgate.words.events import (
+    EffortSet,
+    Event,
+    InputRefused,
+    MessageAdded,
+    ModelSet,
+    Noted,
+    RunEnded,
+    SessionStatus,
+)
 from callgate.words.inputs import Input, Prompt
 from callgate.words.limits import LoopLimits
-from callgate.words.messages import Spent
-from callgate.words.model import EFFORTS, Effort, EffortInForce, WantedEffort
+from callgate.words.messages import Message, Spent
+from callgate.words.model import EFFORTS, Effort, EffortInForce, StopReason, WantedEffort
 from callgate.words.session_event import AgentPath, SessionEvent
 
 if TYPE_CHECKING:
@@ -205,6 +215,19 @@ class Conversation(SessionView):
         """Return the recorded events with a higher number, with their numbers. In a stored session secrets are
         masked."""
         return await self._journal.after(number)
+
+    def import_history(self, messages: Sequence[Message]) -> None:
+        """Add earlier messages to a new session, see ``callgate.formats.chat_history``. The next prompt continues them.
+        Raise UsageError if the session has messages."""
+        if self._record.ledger.added or self.status != "idle":
+            raise UsageError("a history can only be imported into a session without messages")
+        for number, message in enumerate(messages, 1):
+            stop: StopReason | None = None
+            if message.role == "assistant":
+                stop = "tool_calls" if message.calls else "end"
+            self._record.write(MessageAdded(self._now(), replace(message, id=f"h{number}"), stop))
+        if messages:
+            self._record.write(RunEnded(self._now(), "done"))
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None = None, *, by: str, id: str = "") -> Result:
         """Run a tool call for a program and return the result. The call passes the same stages as a call of the model:

@@ -90,6 +90,7 @@ def say(text: str, *, over: float = 0.0) -> Speech:
 
 
 def think(text: str, *, signature: str | None = None, over: float = 0.0) -> Speech:
+    """Return a step that streams reasoning for ``over`` seconds. ``signature`` is the provider's signature of it."""
     return Speech("thinking", text, over, signature)
 
 
@@ -123,6 +124,7 @@ def send(*events: m.ModelEvent) -> Sent:
 
 
 def stop(reason: m.StopReason, usage: Usage = NO_USAGE) -> Ended:
+    """Return a step that ends the message with this stop reason and usage."""
     return Ended(reason, usage)
 
 
