@@ -16,7 +16,7 @@ from callgate.policy.entries import RuleLine
 from callgate.policy.protected import held_names
 from callgate.policy.rule_contents import PathContent
 from callgate.policy.rules import Rulebook
-from callgate.policy.sandbox_policy import profile_for
+from callgate.policy.sandbox_policy import profile_for, survey_of
 from callgate.policy.sandbox_proofs import KeptProofs, Proofs
 from callgate.words.decisions import Origin
 from tests.host.sandbox.kit import best
@@ -77,7 +77,7 @@ def test_what_a_rule_denies_by_its_path_is_denied_to_commands_too(places: tuple[
     lines = [RuleLine("deny", text, Origin("user")) for text in texts]
     book = Rulebook.of(lines, root=root, home=home)
     denies = [rule.content for rule in book.denies if isinstance(rule.content, PathContent)]
-    profile = profile_for(root, home, denies=denies)
+    profile = profile_for(root, home, survey=survey_of(root, denies=denies))
     hidden = {path.removeprefix(f"{root}/") for path in profile.unreadable if path.startswith(f"{root}/")}
     assert {".env", "src/.env", "src/sub/.env", "secrets"} <= hidden
     assert not hidden & {"src", "gen", "src/main.py", "src/sub"}
@@ -96,7 +96,7 @@ def test_files_with_passwords_are_hidden_wherever_they_are_unless_a_rule_names_t
     def hidden(*rules: str) -> set[str]:
         book = Rulebook.of([RuleLine("allow", text, Origin("user")) for text in rules], root=root, home=home)
         allows = [rule.content for rule in book.allows if isinstance(rule.content, PathContent)]
-        profile = profile_for(root, home, allows=allows)
+        profile = profile_for(root, home, survey=survey_of(root, allows=allows))
         return {path.removeprefix(f"{root}/") for path in profile.unreadable if path.startswith(f"{root}/")}
 
     every = {".env", "src/.env.local", "certs/server.key", "a/.aws", "id_rsa"}

@@ -201,6 +201,19 @@ class Confinement(Protocol):
         can write."""
         ...
 
+    @property
+    def report(self) -> Callable[[str], None]:
+        """Called with a note for the user."""
+        ...
+
+    def watch(self, text: str) -> Callable[[bool], Sequence[str]]:
+        """Return a function to call when the command ``text``, which was wrapped before, has ended. It returns lines
+        about files that the command created and that the sandbox does not allow. Both block; any thread may call them.
+
+        The parameter of the function is False for a command in the background.
+        """
+        ...
+
     def denied(self, text: str, output: str, returncode: int, hosts: Sequence[HostDecision]) -> object | None:
         """Return the refused access that made a command fail; None if no refusal caused the failure. ``str`` of the
         result is a description for the user.

@@ -100,6 +100,9 @@ _ALL_NAMES = frozenset(
     " ".join((*_NAMES.values(), *_PATHS.values(), ".env")).replace("/", " ").replace("!", "").split()
 )
 _KEY_ENDINGS = (".key", ".p8", ".p12", ".pfx", ".ppk", ".kdbx", ".jks", ".keystore")
+RENAMED = ".from-sandbox"
+"""The ending of a protected file that a command in the sandbox created: its name means nothing to programs."""
+_RENAMED = late_pattern(rf"{re.escape(RENAMED)}[0-9]*\Z")
 # Whole names of files with keys or passwords, in lower case.
 _SECRET_FILE = late_pattern(
     r"id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?(?:[^a-z].*)?|.+\.env(?:[.-].*)?|.+\.tfstate(?:\..*)?|.+\.tfvars(?:\.json)?"
@@ -232,6 +235,8 @@ def _named(place: ResolvedPath, what: What, root: str, home: str) -> str | None:
 def _secret(path: str, outside: bool) -> str | None:
     loose = loose_name(path)
     name = loose.rpartition("/")[2]
+    if _RENAMED.search(name):
+        return None
     if _found(_SECRETS, loose) or _is_key(name) or _is_environment(name) or _is_secret_file(name):
         return SECRET
     if outside and (_PROCESS_SECRETS.fullmatch(loose) or _at(SECRET, loose)):

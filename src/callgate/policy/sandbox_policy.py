@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from callgate.host.sandbox.profile import Profile
@@ -15,22 +16,41 @@ from callgate.host.sandbox.proven_sandbox import ProvenSandbox
 from callgate.host.sandbox.reviewed_files import ReviewedFiles
 from callgate.host.sandbox.sandbox import Sandbox, SandboxRefused, private_folder
 from callgate.policy.entries import RuleLine
-from callgate.policy.protected import held_names, is_secret, protected_names, secrets_of
+from callgate.policy.program_places import places_of_programs
+from callgate.policy.protected import held_names, protected_names, protection, secrets_of
 from callgate.policy.rule_contents import HostContent, PathContent
 from callgate.policy.rules import Rule, Rulebook, path_rules
 from callgate.policy.sandbox_proofs import Proofs
 from callgate.policy.subjects import Way
+from callgate.policy.workspace_survey import CreatedFiles, Place, Treatment, WorkspaceSurvey
 from callgate.words.resolved_path import ResolvedPath
 
 if TYPE_CHECKING:
     from callgate.host.sandbox.proxy import HostProxy
 
-_DEEPEST = 3
-_MOST_LISTED = 2_000
-_NOT_LOOKED_INTO = frozenset((".git", "node_modules", ".venv", "venv", "site-packages", "target", "__pycache__"))
-
-
 # ---- the profile ----------------------------------------------------------------------------------------------------
+
+
+def survey_of(root: str, *, denies: Sequence[PathContent] = (), allows: Sequence[PathContent] = ()) -> WorkspaceSurvey:
+    """Return the survey of a workspace, which finds its protected files.
+
+    denies  deny rules on paths
+    allows  allow rules; a rule that names a file with secrets makes the file readable
+    """
+
+    def classify(folder: str, name: str, path: str, place: Place) -> Treatment | None:
+        found = protection(folder, name)
+        if found == "secret" and _is_allowed(path, allows):
+            found = None
+        if found == "kept" and place:
+            found = None
+        if denies and _is_denied(path, "read", denies):
+            return "secret" if found == "secret" or _is_denied(path, "write", denies) else "hidden"
+        if denies and place != "kept" and _is_denied(path, "write", denies):
+            return "secret" if found == "secret" else "kept"
+        return "hidden" if found == "secret" and place == "installed" else found
+
+    return WorkspaceSurvey(os.path.realpath(root), classify)
 
 
 def profile_for(
@@ -40,29 +60,32 @@ def profile_for(
     private: str = "",
     scratch: str = "",
     writable: tuple[str, ...] = (),
-    denies: Sequence[PathContent] = (),
-    allows: Sequence[PathContent] = (),
+    survey: WorkspaceSurvey | None = None,
+    path: str = "",
 ) -> Profile:
     """Return the profile of commands in a workspace, based on the current files. All paths are absolute. Raise
-    SandboxRefused if the workspace contains the home folder.
+    SandboxRefused if the workspace contains the home folder. Blocks while the workspace is searched.
 
     private  the sandbox's own folder, which is hidden from commands
-    denies   deny rules on paths; they apply to the files that exist now
-    allows   allow rules; a rule that names a file with secrets makes the file readable
+    survey   the survey of the workspace; by default without rules
+    path     the variable PATH of commands: its programs in folders that are empty inside stay visible
     """
     root, home = os.path.realpath(root), os.path.realpath(home)
     if f"{home}/".startswith(f"{root.rstrip('/')}/"):
         raise SandboxRefused("the workspace is your home folder or holds it: start in a folder of its own")
     reserved = {f"{root}/{name}" for name in held_names()}
-    looked = [*_looked_through(root)]
-    kept = {*_present(root), *_own_code(root), *(path for path in looked if path.endswith("/.git"))}
-    denied: list[str] = []
-    if denies:
-        kept |= {path for path in looked if _is_denied(path, "write", denies)}
-        denied = [path for path in looked if _is_denied(path, "read", denies)]
+    found = (survey_of(root) if survey is None else survey).look().found
+    kept = {*_own_code(root), *places_of_programs(path, root)}
+    for place, each in found.items():
+        if each.treatment != "kept":
+            continue
+        if each.is_link and place not in reserved:
+            kept.add(os.path.realpath(place))
+        else:
+            kept.add(_whole(place, root))
     beside = _secrets_in(os.path.dirname(private)) if private else []
-    secret = [path for path in looked if _is_secret(path, root) and not _is_allowed(path, allows)]
-    hidden = (*secrets_of(home), *secret, *((private, *beside) if private else ()), *denied)
+    secret = [place for place, each in found.items() if each.treatment != "kept"]
+    hidden = (*secrets_of(home), *secret, *((private, *beside) if private else ()))
     unreadable = {os.path.realpath(place) for place in hidden if os.path.exists(place)}
     return Profile(
         root=root,
@@ -74,14 +97,14 @@ def profile_for(
     )
 
 
-def _present(folder: str) -> Iterator[str]:
-    """Return the protected places that exist in a folder, ignoring case. For a nested place the topmost folder is
-    returned, because a command could rename and replace that folder."""
-    spelled = {name.lower(): name for name in _listed(folder)}
-    for entry in protected_names(secret=False):
-        first, slash, rest = entry.partition("/")
-        if first in spelled and os.path.lexists(f"{folder}/{spelled[first]}{slash}{rest}"):
-            yield f"{folder}/{spelled[first]}"
+def _whole(path: str, root: str) -> str:
+    """Return the topmost folder of a protected place: ``.github`` for ``.github/workflows``, because a command could
+    rename and replace ``.github``."""
+    folder, _, name = path.rpartition("/")
+    while folder != root and protection("", name) is None and protection(os.path.basename(folder), name) is not None:
+        path = folder
+        folder, _, name = path.rpartition("/")
+    return path
 
 
 def _own_code(root: str) -> Iterator[str]:
@@ -96,11 +119,6 @@ def _secrets_in(folder: str) -> list[str]:
     return [f"{folder}/{name}" for name in protected_names(secret=True)]
 
 
-def _is_secret(path: str, root: str) -> bool:
-    folder, _, name = path[len(root) + 1 :].rpartition("/")
-    return is_secret(name) or ("/." in f"/{folder}" and is_secret(f"{folder}/{name}"))
-
-
 def _is_allowed(path: str, allows: Sequence[PathContent]) -> bool:
     """Return True if a rule names the file. A rule on a whole folder does not make files with secrets in the folder
     readable."""
@@ -109,34 +127,9 @@ def _is_allowed(path: str, allows: Sequence[PathContent]) -> bool:
     return any("read" in each.ways and each.pattern.covers(place) for each in named)
 
 
-def _looked_through(root: str) -> Iterator[str]:
-    """Return the files and folders of a workspace up to a limited depth and number. Installed packages are skipped."""
-    todo, looked = [(root, 0)], 0
-    for folder, depth in todo:
-        if looked > _MOST_LISTED:
-            return
-        try:
-            with os.scandir(folder) as listed:
-                entries = list(listed)
-        except OSError:
-            continue
-        looked += len(entries)
-        for entry in entries:
-            yield entry.path
-            if depth < _DEEPEST and entry.name not in _NOT_LOOKED_INTO and entry.is_dir(follow_symlinks=False):
-                todo.append((entry.path, depth + 1))
-
-
 def _is_denied(path: str, way: Way, denies: Sequence[PathContent]) -> bool:
     places = [ResolvedPath(each, (each,), each, inside=True) for each in (path, f"{path}/anything")]
     return any(way in each.ways and any(map(each.pattern.may_match, places)) for each in denies)
-
-
-def _listed(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
 
 
 # ---- the sandbox of a session --------------------------------------------------------------------------------------
@@ -165,12 +158,24 @@ def workspace_sandbox(
     denies, allows = ([content for _, content in path_rules(rules)] for rules in (denied, book.allows))
     scratch = _Scratch(proofs.folder)
 
+    survey = survey_of(str(root), denies=denies, allows=allows)
+    surveys = {str(root): survey}
+    path = os.environ.get("PATH", "")
+
     def profile_of(folder: str) -> Profile:
+        if folder not in surveys:
+            surveys[folder] = survey_of(folder, denies=denies, allows=allows)
         return profile_for(
-            folder, str(home), private=str(proofs.folder()), scratch=scratch.folder(), denies=denies, allows=allows
+            folder, str(home), private=str(proofs.folder()), scratch=scratch.folder(), survey=surveys[folder], path=path
         )
 
+    lock = Lock()
+
     def profile() -> Profile:
+        with lock:
+            return whole_profile()
+
+    def whole_profile() -> Profile:
         found = profile_of(str(root))
         for other in others:
             if _is_writable(other.root, found):
@@ -179,7 +184,15 @@ def workspace_sandbox(
         return found
 
     files = ReviewedFiles(str(root), private_folder(data))
-    return ProvenSandbox(proofs.test, profile, hosts, lambda found: _proxy_for(found, hosts, denied), files, report)
+    return ProvenSandbox(
+        proofs.test,
+        profile,
+        hosts,
+        lambda found: _proxy_for(found, hosts, denied),
+        files=files,
+        created=CreatedFiles(survey, lock).watch,
+        report=report,
+    )
 
 
 def _is_writable(folder: str, profile: Profile) -> bool:

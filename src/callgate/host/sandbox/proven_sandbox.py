@@ -1,7 +1,7 @@
 """A proven sandbox in use: decides where each command of a session runs, and stores refused accesses."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from threading import Lock
@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     from callgate.host.sandbox.proxy import HostProxy
     from callgate.host.sandbox.reviewed_files import ReviewedFiles
 
+Watch = Callable[[], Callable[[bool], tuple[dict[str, str], str]]]
+"""Returns a function to call when a command has ended: see ``CreatedFiles.watch``."""
+
 _MOST_REMEMBERED = 10_000
+_LONGEST = 200
+ASK_AGAIN = "If it needs that, send the same command again: a person is then asked to run it outside"
 NONE_IN_FORCE = "no sandbox is in force, so commands that do more than read need your approval"
 NO_HOSTS = "sandbox.allow_hosts has no effect: the sandbox in force has no network of its own, so no host is reached"
 
@@ -39,6 +44,7 @@ class ProvenSandbox:
         hosts: Sequence[str] = (),
         proxy: "Callable[[Sandbox], HostProxy | None]" = lambda sandbox: None,
         files: "ReviewedFiles | None" = None,
+        created: Watch | None = None,
         report: Callable[[str], None] = lambda note: None,
     ) -> None:
         """
@@ -47,6 +53,7 @@ class ProvenSandbox:
         hosts    the hosts that commands may reach
         proxy    returns the proxy for these hosts, or None if the sandbox does not isolate the network
         files    the time of the last review of the workspace
+        created  returns a function that renames protected files that a command created
         report   called with a note for the user about the result of the test
         """
         self._find = sandbox if callable(sandbox) else (lambda: sandbox)
@@ -60,6 +67,9 @@ class ProvenSandbox:
         self.why_none = ""
         """The reason why no sandbox is in force; empty before the test and if one is in force."""
         self._files = files
+        self._created = created
+        self._last: Profile | SandboxRefused | None = None
+        self._is_unseen_told = False
         self._reviews: dict[str, int] = {}
         self._settled: dict[tuple[str, str], str | None] = {}
         self._refused: dict[str, DeniedAccess] = {}
@@ -81,6 +91,8 @@ class ProvenSandbox:
                 self.why_none = found
                 return f"{NONE_IN_FORCE} ({found})"
             self._proxy = self._proxy_for(found) if self._wanted_hosts else None
+            with suppress(SandboxRefused):
+                self._current_profile()
             self._sandbox = found
             return NO_HOSTS if self._wanted_hosts and self._proxy is None else ""
 
@@ -107,7 +119,7 @@ class ProvenSandbox:
         if refused is not None:
             return f"inside the sandbox it failed: {refused}"
         try:
-            why = flaw(self._profile())
+            why = flaw(self._known_profile())
         except SandboxRefused as error:
             why = str(error)
         return why and f"it cannot run inside the sandbox: {why}"
@@ -126,7 +138,7 @@ class ProvenSandbox:
     def hides(self, path: str) -> bool:
         """Return True if a command inside the sandbox cannot read this path."""
         try:
-            places = self._profile().unreadable
+            places = self._known_profile().unreadable
         except SandboxRefused:
             return False
         return any(path == place or path.startswith(f"{place}/") for place in places)
@@ -146,8 +158,51 @@ class ProvenSandbox:
         self.test()
         if self._sandbox is None:
             return command
-        profile = self._profile()
+        profile = self._current_profile()
         return self._sandbox.wrap(command, profile, None if self._proxy is None else self._proxy.line(on_decision))
+
+    def watch(self, text: str) -> Callable[[bool], tuple[str, ...]]:
+        """Return a function to call when the command ``text``, which was wrapped before, has ended. It looks for
+        protected files that the command created and returns lines about them. It blocks, and any thread may call it.
+
+        The parameter of the function is True to rename these files, which is certain for a command in the foreground.
+        The next call of the command then asks to run it outside.
+        """
+        check = None if self._created is None or self._sandbox is None else self._created()
+
+        def report(rename: bool) -> tuple[str, ...]:
+            if check is None:
+                return ()
+            found, unseen = check(rename)
+            lines = [*_lines_about(found, rename)]
+            if found and rename:
+                from callgate.host.sandbox.denied_access import DeniedAccess  # few commands create such files
+
+                self._refused[text] = DeniedAccess("write", ", ".join(found)[:_LONGEST])
+            if unseen and not self._is_unseen_told:
+                self._is_unseen_told = True
+                lines.append(
+                    f"The workspace is very large: files with keys or passwords below {unseen} may be readable."
+                )
+            return tuple(lines)
+
+        return report
+
+    def _current_profile(self) -> Profile:
+        """Search the workspace and return its profile. Blocks."""
+        try:
+            self._last = self._profile()
+        except SandboxRefused as error:
+            self._last = error
+        return self._known_profile()
+
+    def _known_profile(self) -> Profile:
+        """Return the profile of the last search. Raise SandboxRefused if the workspace cannot have a profile."""
+        if self._last is None:
+            return self._current_profile()
+        if isinstance(self._last, SandboxRefused):
+            raise self._last
+        return self._last
 
     def outside(self, command: Command) -> Command:
         """Return the command with variables that name no folder in which a command inside can write; the command
@@ -164,7 +219,20 @@ class ProvenSandbox:
         """Return and store the refused access that made a command fail; None if no refusal caused the failure."""
         from callgate.host.sandbox.denied_access import denied_access  # slow to import; only needed for failed commands
 
-        found = denied_access(output, returncode, self._profile(), [each.host for each in hosts if not each.allowed])
+        found = denied_access(
+            output, returncode, self._known_profile(), [each.host for each in hosts if not each.allowed]
+        )
         if found is not None:
             self._refused[text] = found
         return found
+
+
+def _lines_about(found: dict[str, str], renamed: bool) -> Iterator[str]:
+    """Return a line for each protected file that a command created, with its new name."""
+    for old, new in found.items():
+        if old != new:
+            yield f"The sandbox refused it: {old} needs your approval and is named {new} now. {ASK_AGAIN}"
+        elif renamed:
+            yield f"{old} was created in the sandbox and could not be renamed. Programs may read it without a question."
+        else:
+            yield f"{old} appeared while a command ran in the sandbox in the background. Check it before you use it."

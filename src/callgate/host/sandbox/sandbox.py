@@ -174,9 +174,13 @@ def bubblewrap_program() -> str | None:
     return find_program(bubblewrap.NAME)
 
 
+EMPTY_INSIDE = ("/tmp", *bubblewrap.EMPTIED)
+"""Folders that are empty inside the sandbox."""
+
+
 def places_in_empty_folders(*places: str) -> tuple[str, ...]:
     """Return the resolved places that are below a folder that is empty inside the sandbox, such as ``/tmp``."""
-    empty = tuple(f"{folder}/" for folder in ("/tmp", *bubblewrap.EMPTIED))
+    empty = tuple(f"{folder}/" for folder in EMPTY_INSIDE)
     return tuple(place for place in sorted({*map(os.path.realpath, places)}) if place.startswith(empty))
 
 

@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 from asyncio import CancelledError
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, lru_cache, partial
@@ -18,6 +18,7 @@ from callgate.host.environment import command_environment, find_program, known_f
 from callgate.host.paths import oddity
 from callgate.host.ports import Command, Confinement, GuardLost, HostDecision, Process, processes_of
 from callgate.host.processes import end_process
+from callgate.host.sandbox.proven_sandbox import ASK_AGAIN
 from callgate.host.tasks import BackgroundTask, BackgroundTasks, ending_of, tasks_of
 from callgate.host.threads import in_thread, threads_of
 from callgate.tools.commands.command_output import MOST_CHARACTERS, MOST_CHARACTERS_OF_ERROR, CommandOutput
@@ -35,7 +36,6 @@ _LOST = (
     "Outcome unknown: the process that watches the command was killed, perhaps by the command. The command may have "
     "run, completely or in part, and may still be running. Check before repeating it."
 )
-_ASK_AGAIN = "If it needs that, send the same command again: a person is then asked to run it outside"
 # Commands that change the folder of a shell, and expansions that may become such a command.
 _MAY_MOVE = re.compile(r"[$`{*?\[]|cd|pushd|popd|eval|source|enable|(?:^|[\s;&|(!])\.(?:\s|$)")
 _JOINS = re.compile(r"\\\n|[\\\"']")  # may separate the parts of a word
@@ -66,6 +66,7 @@ class CommandCall:
         self._confined = settings.sandbox is not None and settings.sandbox.takes(run.call_id, text)
         self._output = CommandOutput(run.host, f"Bash-{run.call_id}.txt", run.progress)
         self._hosts: list[HostDecision] = []
+        self._created: Callable[[bool], Sequence[str]] | None = None
         self._moved_to = ""
         self._tasks: BackgroundTasks | None = host_part(run.host, "tasks")
         self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -172,13 +173,25 @@ class CommandCall:
         """Return the command that runs inside the sandbox. Looking through a large workspace takes time, so it is done
         in a thread."""
         cancelled: list[bool] = []
-        work = partial(sandbox.wrap, command, self._told)
+
+        def work() -> Command:
+            made = sandbox.wrap(command, self._told)
+            self._created = sandbox.watch(self._text)
+            return made
+
         wrapped = await in_thread(work, on_cancel=partial(cancelled.append, True), threads=threads_of(self._run.host))
         if cancelled:
             for number in wrapped.handed_fds:
                 os.close(number)
             raise CancelledError
         return wrapped
+
+    async def _created_files(self, *, rename: bool) -> Sequence[str]:
+        """Return lines about files that the command created and that the sandbox does not allow. A command that only
+        reads creates none."""
+        if self._created is None or shell.effects_of(shell.analyse(self._text)) == "none":
+            return ()
+        return await in_thread(partial(self._created, rename), threads=threads_of(self._run.host))
 
     def _told(self, decision: HostDecision) -> None:
         """Record a decision of the sandbox about a host, and report a refused host. Called in the thread of the
@@ -233,6 +246,9 @@ class CommandCall:
                 code = process.returncode or 0
                 await in_thread(file.finish, threads=threads)
                 await in_thread(partial(tasks.note_end, task, code), threads=threads)
+                for line in await self._created_files(rename=False):
+                    assert self._settings.sandbox is not None
+                    self._settings.sandbox.report(line)
             except Exception as error:
                 tasks.settle(task, "failed", in_words(error))
             else:
@@ -255,9 +271,10 @@ class CommandCall:
             lines.append(f"[{ending}{f': {meaning}' if meaning else ''}]")
         if note:
             lines.append(f"[{note}]")
+        lines += [f"[{line}]" for line in await self._created_files(rename=True)]
         if failed and self._confined and self._settings.sandbox is not None:
             denied = self._settings.sandbox.denied(self._text, text, returncode, self._hosts)
-            lines += [f"[The sandbox refused it: {denied}. {_ASK_AGAIN}]"] if denied else []
+            lines += [f"[The sandbox refused it: {denied}. {ASK_AGAIN}]"] if denied else []
         update = None
         if self._moved_to and self._moved_to != self._folder:
             lines.append(f"[The working folder is now {self._moved_to}]")
