@@ -200,6 +200,9 @@ def test_a_line_shows_what_was_written_last_however_long_it_is() -> None:
 class Boxed:
     """A sandbox that takes some commands, and shows that it was asked."""
 
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
     def takes(self, call_id: str, text: str) -> bool:
         return "outside" not in text
 
@@ -210,6 +213,12 @@ class Boxed:
 
     def outside(self, command: Command) -> Command:
         return replace(command, env={**command.env, "BOXED": "no"})
+
+    def watch(self, text: str) -> Callable[[bool], Sequence[str]]:
+        return lambda rename: ["it is AGENTS.md.from-sandbox now"] if rename and "AGENTS" in text else []
+
+    def report(self, note: str) -> None:
+        self.notes.append(note)
 
     def denied(self, text: str, output: str, returncode: int, hosts: Sequence[HostDecision]) -> str | None:
         return "it wanted to write /etc/x" if "Read-only" in output else None
@@ -223,6 +232,7 @@ def test_a_sandbox_wraps_the_commands_it_takes(tmp_path: Path) -> None:
     assert "[The sandbox refused it: it wanted to write /etc/x. If it needs that, send the same" in denied.text
     with pytest.raises(ToolFailure, match="not run: there is no sandbox"):
         shell("echo refused")
+    assert shell("touch AGENTS.md").text == "[it is AGENTS.md.from-sandbox now]"
 
 
 def test_a_command_on_the_memory_host_is_scripted() -> None:
