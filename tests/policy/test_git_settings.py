@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -267,3 +267,51 @@ def test_reading_worktrees_and_submodules_needs_no_question(repository: Path, tm
 def test_a_tool_that_does_not_switch_off_programs_of_git_asks(repository: Path) -> None:
     (repository / ".git" / "config").write_text(HARMLESS)
     assert decision(repository, "git status", tool="Terminal") == "ask"
+
+
+def _link(root: Path, name: str, target: Path) -> None:
+    place = root / ".git" / name
+    place.rename(place.with_name(f"old-{place.name}")) if place.exists() else None
+    place.symlink_to(target)
+
+
+OTHER: Mapping[str, Callable[[Path, Path], object]] = {
+    "a .git file": lambda root, other: (
+        (root / ".git").rename(root / "old"),
+        (root / ".git").write_text(f"gitdir: {other}\n"),
+    ),
+    "a .git link": lambda root, other: ((root / ".git").rename(root / "old"), (root / ".git").symlink_to(other)),
+    "a common folder": lambda root, other: (root / ".git" / "commondir").write_text(f"{other}\n"),
+    "linked objects": lambda root, other: (
+        _link(root, "objects", other / "objects"),
+        _link(root, "refs", other / "refs"),
+    ),
+    "linked packs": lambda root, other: _link(root, "objects/pack", other / "objects" / "pack"),
+    "linked folders of objects": lambda root, other: [
+        _link(root, f"objects/{each.name}", each) for each in (other / "objects").iterdir() if len(each.name) == 2
+    ],
+    "a linked log": lambda root, other: _link(root, "logs", other / "logs"),
+    "a linked index": lambda root, other: _link(root, "index", other / "index"),
+    "linked settings": lambda root, other: _link(root, "config", other / "config"),
+    "alternates": lambda root, other: (root / ".git/objects/info/alternates").write_text(f"{other}/objects\n"),
+    "another working tree": lambda root, other: (root / ".git" / "config").write_text(
+        f"[core]\n\trepositoryformatversion = 0\n\tworktree = {other.parent}\n"
+    ),
+}
+
+
+@pytest.mark.spec("GATE-20")
+@pytest.mark.parametrize("name", OTHER)
+def test_a_repository_that_leads_to_another_one_asks(repository: Path, name: str) -> None:
+    other = repository.parent / "other"
+    git(repository.parent, "clone", "-q", str(repository), str(other))
+    OTHER[name](repository, other / ".git")
+    assert fault(repository, repository) is not None
+    assert decision(repository, "git log -p") == "ask"
+
+
+@pytest.mark.spec("GATE-17")
+def test_a_linked_working_tree_as_the_workspace_needs_no_question(repository: Path) -> None:
+    other = repository.parent / "tree"
+    git(repository, "worktree", "add", "-q", str(other))
+    assert {decision(other, command) for command in READERS[:4]} == {"allow"}

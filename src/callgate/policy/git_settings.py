@@ -77,6 +77,8 @@ _REPOSITORY_VARIABLES = """
     GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_COMMON_DIR GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES
     GIT_PREFIX GIT_GRAFT_FILE GIT_SHALLOW_FILE GIT_IMPLICIT_WORK_TREE GIT_CONFIG GIT_INTERNAL_SUPER_PREFIX
 """
+_MAY_BE_LINKS = frozenset(("hooks", "lfs", "annex"))
+_LONGEST = 4_096
 _MOST_MODULES = 64
 _SECONDS = 3.0
 
@@ -184,15 +186,33 @@ class _Questions:
         if os.path.realpath(top) != nearest:
             return f"git finds the repository of {brief(top)} from {brief(folder)}, not of {brief(nearest)}"
         git, common = os.path.realpath(git), os.path.realpath(os.path.join(folder, common))
-        for each in (git, common):
-            if self._can_write(os.path.join(each, "config")):
-                return f"git would read its settings in {brief(each)}, which is part of the workspace"
+        if (why := self._elsewhere(git, common, top, found)) is not None:
+            return why
         for each in ("hooks", *(each.value for each in found if each.key == "core.hookspath")):
             hook = os.path.join(common if each == "hooks" else top, os.path.expanduser(each), _HOOK)
             if os.path.lexists(hook):
                 return f"git would run {brief(hook)}"
         # Git may have to fetch parts of the index, by programs that settings name: it is read after the settings.
         return self._unknown(found) or self._modules_fault(top, environment)
+
+    def _elsewhere(self, git: str, common: str, top: str, found: "list[_Setting]") -> str | None:
+        """Return why git would read a repository that is not the one of the working tree, or that tools can write, or
+        None. Archives may contain links and files that lead to other repositories of the user."""
+        if git != os.path.join(os.path.realpath(top), ".git") and not (
+            _leads_back(git, top) or any(each.key == "core.worktree" for each in found)
+        ):
+            return f"git would read the repository {brief(git)}, which does not name the working tree {brief(top)}"
+        if git != common and os.path.dirname(git) != os.path.join(common, "worktrees"):
+            return f"git would read the repository {brief(common)} from {brief(git)}"
+        for folder in (git, common, os.path.join(common, "objects")):
+            with os.scandir(folder) as entries:
+                link = next((each for each in entries if each.is_symlink() and each.name not in _MAY_BE_LINKS), None)
+            if link is not None:
+                return f"{brief(link.path)} is a link"
+            if self._can_write(os.path.join(folder, "config")):
+                return f"git would read its settings in {brief(folder)}, which is part of the workspace"
+        alternates = os.path.join(common, "objects", "info", "alternates")
+        return f"{brief(alternates)} names another repository" if os.path.lexists(alternates) else None
 
     def _refused(self, folder: str, nearest: str, environment: Mapping[str, str]) -> str | None:
         """Return why git does not use the repository of a folder; None if the folder is in no repository."""
@@ -267,6 +287,16 @@ class _Questions:
                 yield process
             finally:
                 process.kill()
+
+
+def _leads_back(git: str, top: str) -> bool:
+    """Return True if the git directory of a linked working tree names this working tree."""
+    try:
+        with open(os.path.join(git, "gitdir"), encoding="utf-8", errors="surrogateescape") as file:
+            named = file.read(_LONGEST).removesuffix("\n")
+    except OSError:
+        return False
+    return os.path.realpath(os.path.join(git, named)) == os.path.join(os.path.realpath(top), ".git")
 
 
 def _nearest(folder: str) -> str:
