@@ -134,7 +134,7 @@ def test_every_cause_has_a_sentence_and_one_of_the_exit_codes_of_every_command()
         by_code.setdefault(ending.exit_code, set()).add(reason)
     assert by_code == {
         0: {"done"},
-        1: {"context_full", "cut_off", "refusal", "model_error", "stopped"},
+        1: {"call_not_made", "context_full", "cut_off", "refusal", "model_error", "stopped"},
         3: {"paused"},
         4: {"limit", "budget", "output_limit"},
         130: {"interrupted"},

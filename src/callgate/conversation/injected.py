@@ -28,6 +28,7 @@ class InjectedMessage:
 
     error: ModelError | None = None
     remedy: Remedy = "show"
+    unmade = ""
     spent: Spent | None = None
 
     def __init__(

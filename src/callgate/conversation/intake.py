@@ -3,6 +3,7 @@
 A call is complete at PartEnded. The text of its arguments is collected and parsed once.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from callgate.conversation.ledger import Ledger
@@ -14,6 +15,11 @@ from callgate.words.messages import CallPart, Message, Opaque, Part, Text, Think
 from callgate.words.noun import maker, noun
 
 MAX_ARGUMENT_CHARS = 8 * 1024 * 1024
+
+MAX_REPEATED_CHARS = 8_000
+"""About 2,000 tokens: a message whose end repeats a phrase, a line or whitespace for so long is stopped."""
+_LONGEST_PHRASE = 1_000
+_DELTAS = 100
 
 _make_call, _make_part = maker(ToolCall), maker(CallPart)
 
@@ -27,7 +33,7 @@ class Refused:
 
 
 class _Open:
-    __slots__ = ("call_id", "closed", "kept", "kind", "name", "refused", "signature", "size", "texts")
+    __slots__ = ("call_id", "closed", "from_text", "kept", "kind", "name", "refused", "signature", "size", "texts")
 
     def __init__(self, kind: str, name: str, call_id: str) -> None:
         self.kind = kind
@@ -37,8 +43,37 @@ class _Open:
         self.size = 0
         self.signature: str | None = None
         self.kept: Opaque | None = None
-        self.closed = False
+        self.closed = self.from_text = False
         self.refused: Result | None = None
+
+
+class _RepetitionGuard:
+    """Raises ModelError if the end of a text repeats itself for MAX_REPEATED_CHARS characters."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._new = self._deltas = 0
+
+    def add(self, text: str) -> None:
+        self._pieces.append(text)
+        self._new += len(text)
+        self._deltas += 1
+        if self._new < _LONGEST_PHRASE:
+            return
+        self._new = 0
+        end = "".join(self._pieces)[-MAX_REPEATED_CHARS:]
+        self._pieces = [end]
+        if len(end) < MAX_REPEATED_CHARS:
+            return
+        if end.isspace():
+            raise ModelError("the answer was stopped, because it repeats whitespace without end", kind="repetition")
+        length = len(end) - _LONGEST_PHRASE - end.rfind(end[-_LONGEST_PHRASE:], 0, -1)
+        has_words = len(end[-length:].split()) > 1 or end[-length].isspace() or end[-1].isspace()
+        endless = has_words or self._deltas >= _DELTAS  # one long word in few deltas has an end
+        if length <= _LONGEST_PHRASE and end[length:] == end[:-length] and endless:
+            phrase = end[-length:].strip()[:60]
+            fault = f"the answer was stopped, because it repeats itself without end: {phrase!r}"
+            raise ModelError(fault, kind="repetition")
 
 
 class Intake:
@@ -51,6 +86,7 @@ class Intake:
         self._parts: dict[int, _Open] = {}
         self._seen: set[str] = set()
         self._calls = 0
+        self._guard = _RepetitionGuard()
         self.model = ""
         self.usage: Usage | None = None
         self.stop_reason: model.StopReason | None = None
@@ -64,12 +100,15 @@ class Intake:
         match event:
             case model.ArgumentsDelta():
                 self._add_arguments(self._part(event.index, "tool_call"), event.text)
+                self._guard.add(event.text)
             case model.TextDelta():
                 self._part(event.index, "text").texts.append(event.text)
+                self._guard.add(event.text)
                 return event
             case model.ThinkingDelta():
                 part = self._part(event.index, "thinking")
                 part.texts.append(event.text)
+                self._guard.add(event.text)
                 part.signature = event.signature or part.signature
                 return event
             case model.PartStarted():
@@ -99,6 +138,31 @@ class Intake:
             stop = "cut_off"
         refused = outcomes.truncated(closed=False)
         return stop, [Refused(self._call(part), part.refused or refused) for part in unclosed]
+
+    @property
+    def text(self) -> str:
+        return "".join(text for part in self._parts.values() if part.kind == "text" for text in part.texts)
+
+    def take_written(self, before: str, calls: Iterable[tuple[str, str]]) -> list[ToolCall]:
+        """Replace the text of the message by the text before its written calls and by the calls. Return the calls.
+
+        calls  names and arguments as JSON
+        """
+        parts = [part for part in self._parts.values() if part.kind != "text"]
+        self._parts = dict(enumerate(parts))
+        if before:
+            self._start_part(model.PartStarted(len(self._parts), "text"))
+            self._parts[len(self._parts) - 1].texts.append(before)
+        found: list[ToolCall] = []
+        for name, arguments in calls:
+            index = len(self._parts)
+            self._start_part(model.PartStarted(index, "tool_call", id="", name=name))
+            part = self._parts[index]
+            part.texts.append(arguments)
+            part.closed = part.from_text = True
+            found.append(self._call(part))
+        self.stop_reason = "tool_calls"
+        return found
 
     def stopped(self, request: model.Request) -> None:
         """End the message. If it is incomplete, estimate the usage that the provider did not report."""
@@ -171,7 +235,13 @@ class Intake:
         self._calls += 1
         text = part.texts[0] if len(part.texts) == 1 else "".join(part.texts)
         return _make_call(
-            id=part.call_id, name=part.name, raw_arguments=text, index=index, message_id=self.message_id, kept=part.kept
+            id=part.call_id,
+            name=part.name,
+            raw_arguments=text,
+            index=index,
+            message_id=self.message_id,
+            kept=part.kept,
+            from_text=part.from_text,
         )
 
     def _part(self, index: int, kind: str | None) -> _Open:

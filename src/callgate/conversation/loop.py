@@ -326,6 +326,8 @@ class Loop:
                 held_open = self._features.holds_open()
                 if held_open is not None:
                     return held_open
+                if turn.unmade and not self._steers:
+                    return self._ended("call_not_made", turn.unmade)
                 return "steered" if self._steers else await self._before_end()
             case "model_error":
                 error, used_up = turn.error, self.allowance.used_up(self._model)

@@ -34,6 +34,8 @@ from callgate.words.model import (
     ToolChoice,
 )
 
+WRITTEN_MARKS = ('"name"', "<function=", "[TOOL_CALLS]", "<tool_call>")
+"""A text without any of these marks contains no call."""
 _BEFORE_CONTENT = (MessageStarted, ModelNoted)
 
 
@@ -43,6 +45,7 @@ class MessageReader:
     intake  the message of the last attempt
     error   the failure of the last attempt, or None
     remedy  the step after this failure
+    unmade  why a call that the model wrote as text was not made; empty if there is none
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class MessageReader:
         self.intake = Intake(message_id, kit.record.ledger)
         self.error: ModelError | None = None
         self.remedy: Remedy = "show"
+        self.unmade = ""
         self._is_left = False
 
     def leave(self) -> None:
@@ -85,10 +89,13 @@ class MessageReader:
                 self._record_repetition(due)
                 self.intake, self.error, self.remedy = Intake(self._message_id, self._record.ledger), None, "show"
                 await wait_seconds(self._clock, due.delay)
-            await self._read_once(self._request(wanted))
+            request = self._request(wanted)
+            await self._read_once(request)
             if self.error is None and not self._called and self.intake.finish()[0] == "cut_off":
                 self.error = ModelError("the stream ended before its end", kind="cut_off", retryable=True)
             if self.error is None:
+                if not self._called and self.intake.stop_reason == "end":
+                    self._read_written_calls(request)
                 return
             self.remedy, self.error = self._recovery.failed(self.error, self.spent)
             if self.remedy != "again" or self._called:
@@ -173,6 +180,28 @@ class MessageReader:
             self._record.publish(TextStreamed(self._clock.now(), self._message_id, seen.text))
         elif seen.text:
             self._record.publish(ThinkingStreamed(self._clock.now(), self._message_id, seen.text))
+
+    def _read_written_calls(self, request: Request) -> None:
+        """Make the calls that the model wrote as text, or report that they are not made."""
+        text = self.intake.text
+        if not (request.tools and request.output is None and request.tool_choice.kind != "none"):
+            return
+        if not any(mark in text for mark in WRITTEN_MARKS):
+            return
+        from callgate.conversation.written_calls import accept_written_calls  # few models write calls
+
+        name, noted = self.model.name, self._kit.noted
+        note = f"{name} writes calls as text; they are read from its answers"
+        found = accept_written_calls(text, request, self._kit.toolbox, self.model.abilities, observed=note in noted)
+        if isinstance(found, str):
+            self.unmade = found
+        elif found is not None:
+            if note not in noted:
+                noted.add(note)
+                self._record.write(Noted(self._clock.now(), note))
+            self._called = True
+            for call in self.intake.take_written(found.before, [(each.name, each.arguments) for each in found.calls]):
+                self._executor.add(call)
 
     def _request(self, wanted: ToolChoice) -> Request:
         kit = self._kit

@@ -109,6 +109,10 @@ class Turn:
         return self._source.error
 
     @property
+    def unmade(self) -> str:
+        return self._source.unmade
+
+    @property
     def remedy(self) -> Remedy:
         return self._source.remedy
 

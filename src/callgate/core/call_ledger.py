@@ -39,6 +39,7 @@ class Entry:
         self.raw_arguments = event.raw_arguments
         self.repairs: tuple[Repair, ...] = event.repairs
         self.kept = event.kept
+        self.from_text = event.from_text
         self.asked_as = event.asked_as
         self.hashed = event.arguments_hash
         self.index = event.index

@@ -95,6 +95,7 @@ class Decider:
                     asked_as=given.name if given.name != call.name else None,
                     arguments_hash=hashed,
                     kept=given.kept,
+                    from_text=given.from_text,
                 )
             )
         self._record_note(call)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from callgate.providers.family import ModelFacts, Prices
 from callgate.words.errors import UsageError
@@ -124,8 +124,16 @@ def facts_of(name: str, family: str, row: Table, today: date, *, known: bool) ->
         structured=row.get("structured", False),
         deferred=row.get("deferred", False) and "no_deferred" not in facts.quirks,
         efforts=tuple(efforts),
+        written_calls=_written_calls(facts),
     )
     return replace(facts, abilities=abilities)
+
+
+def _written_calls(facts: ModelFacts) -> Literal["known", "possible", "never"]:
+    if "text_calls" in facts.quirks:
+        return "known"
+    own_api = facts.known and facts.family != "openai-chat"
+    return "never" if own_api or "no_text_calls" in facts.quirks else "possible"
 
 
 def _prices(written: Table | list[Table] | None, today: date) -> Prices | None:

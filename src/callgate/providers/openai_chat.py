@@ -41,6 +41,8 @@ QUIRKS: Mapping[str, str] = {
     "reasoning_content": "the thinking of messages with calls must be sent back, in this field",
     "reasoning": "the thinking of earlier messages can be sent back, in this field",
     "ids_of_nine": "a call id has exactly nine letters or digits",
+    "text_calls": "the model writes calls as text, such as a fenced JSON block; they are read from its answers",
+    "no_text_calls": "calls that the model writes as text are never read",
 }
 _LONGEST_ID = 40
 _LONGEST_NAME = 64

@@ -198,6 +198,8 @@ class ToolCall:
     repairs: tuple[Repair, ...] = ()
     kept: Opaque | None = None
     """Provider-specific data about the call; see CallPart."""
+    from_text: bool = False
+    """True if the model wrote the call as text."""
 
     @property
     def settled(self) -> bool:

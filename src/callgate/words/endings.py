@@ -15,6 +15,7 @@ RunReason = Literal[
     "refusal",
     "model_error",
     "paused",
+    "call_not_made",
 ]
 
 
@@ -47,6 +48,7 @@ ENDINGS: Mapping[RunReason, Ending] = {
     "cut_off": Ending("The model's answer was cut off.", 1),
     "refusal": Ending("The model refused to answer.", 1, continues=False),
     "model_error": Ending("The model failed ({kind}).", 1),
+    "call_not_made": Ending("The answer looks like a tool call that was not made.", 1),
     "stopped": Ending("A person or a hook stopped the run.", 1),
     "paused": Ending("The agent paused, because calls were denied.", 3),
     "interrupted": Ending("The run was interrupted.", 130),

@@ -133,9 +133,9 @@ class RequestRetried:
 
 @noun
 class CallArrived:
-    """A call arrived. ``asked_as`` is the name that the model used, if a toolbox replaced the call by a call of
-    another tool. ``arguments_hash`` is None for an invalid name or invalid arguments. ``kept`` is provider-specific
-    data."""
+    """A call arrived. ``asked_as`` is the name that the model used, if a toolbox replaced the call by another.
+    ``arguments_hash`` is None for an invalid name or invalid arguments. ``kept`` is provider-specific data.
+    ``from_text`` is True if the model wrote the call as text."""
 
     at: float
     call_id: str
@@ -148,6 +148,7 @@ class CallArrived:
     asked_as: str | None = None
     arguments_hash: str | None = None
     kept: Opaque | None = None
+    from_text: bool = False
 
 
 @noun
@@ -168,8 +169,7 @@ class QuestionAsked:
 
 @noun
 class QuestionAnswered:
-    """A question was answered. ``edited`` is the hash of the arguments that the user gave. The recorded arguments
-    may differ, because secrets are masked in them."""
+    """A question was answered. ``edited`` is the hash of the user's arguments; secrets are masked in the record."""
 
     at: float
     confirmation: Confirmation

@@ -234,6 +234,8 @@ class Abilities:
     structured     the model supports a JSON Schema for answers
     efforts        supported effort levels, lowest first
     deferred       the API accepts the definition of a tool in the result of a tool search
+    written_calls  ``known``: the model writes calls as text; ``possible``: it may, and a whole answer that is a call
+                   is read as one; ``never``
     """
 
     force: frozenset[str] = field(default_factory=lambda: frozenset({"auto", "required", "named", "none"}))
@@ -245,6 +247,7 @@ class Abilities:
     structured: bool = False
     efforts: tuple[Effort, ...] = ()
     deferred: bool = False
+    written_calls: Literal["known", "possible", "never"] = "possible"
 
     def nearest(self, wanted: ToolChoice) -> ToolChoice:
         """Return the wanted tool choice, or the nearest tool choice that the model supports."""

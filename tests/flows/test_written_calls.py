@@ -1,0 +1,264 @@
+"""Calls that a model writes as text, and answers that repeat themselves without end."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from callgate import Prompt, Session, tool
+from callgate.conversation.intake import MAX_REPEATED_CHARS
+from callgate.conversation.record import MemoryJournal
+from callgate.testing import ScriptedModel, call, say, think, turn
+from callgate.words.endings import ENDINGS
+from callgate.words.events import CallArrived, CallDecided, MessageAdded, Noted, QuestionAsked, RunEnded
+from callgate.words.messages import CallPart, Text
+from callgate.words.model import Abilities, RunOptions
+from tests.rows import rows
+
+A = '{"name": "look", "arguments": {"path": "a.txt"}}'
+FENCED = f"```json\n{A}\n```"
+TAGGED = f"<tool_call>\n{A}\n</tool_call>"
+KNOWN, NEVER = Abilities(written_calls="known"), Abilities(written_calls="never")
+
+
+class Looks:
+    """A session with two tools that note their calls."""
+
+    def __init__(self, *scenes: Any, able: Abilities | None = None, **options: Any) -> None:
+        self.done: list[str] = []
+
+        @tool(effects="none")
+        def look(path: str, limit: int = 5) -> str:
+            """Look at a file."""
+            self.done.append(f"{path} {limit}")
+            return f"content of {path}"
+
+        @tool(effects="mutating")
+        def change(path: str) -> str:
+            """Change a file."""
+            self.done.append(f"changed {path}")
+            return "changed"
+
+        self.model = ScriptedModel(*scenes, abilities=able, chunk=100, otherwise=turn(say("The end.")))
+        self.journal = MemoryJournal()
+        self.session = Session(self.model, [look, change], journal=self.journal, **options)
+
+    async def run(self, prompt: Prompt | str = "go") -> RunEnded:
+        async with self.session as session:
+            events = await session.send(prompt)
+        self.asked = [event for event in events if isinstance(event, QuestionAsked)]
+        ends = [event for event in events if isinstance(event, RunEnded)]
+        return ends[-1] if ends else RunEnded(0, "paused")
+
+    def of(self, kind: type) -> list[Any]:
+        return [event for event in self.journal.events if isinstance(event, kind)]
+
+
+def answered(text: str, able: Abilities | None = None, prompt: str = "go") -> tuple[Looks, RunEnded]:
+    looks = Looks(turn(say(text)), able=able)
+    return looks, asyncio.run(looks.run(prompt))
+
+
+WHOLE = [
+    A,
+    f"\n {A}\n",
+    FENCED,
+    f"```\n{A}\n```\n",
+    f"~~~json\n{A}\n~~~",
+    f"[{A}]",
+    TAGGED,
+    f"<tool_call>{A}</tool_call>",
+    f"<think>I should look.</think>\n{TAGGED}",
+    f"<function_call>{A}</function_call>",
+    '<function=look>{"path": "a.txt"}</function>',
+    "<tool_call>\n<function=look>\n<parameter=path>\na.txt\n</parameter>\n</function>\n</tool_call>",
+    "<function=look><parameter=path>a.txt</parameter><parameter=limit>5</parameter></function>",
+    f"<|python_tag|>{A}<|eom_id|>",
+    f"[TOOL_CALLS] [{A}]",
+    '[TOOL_CALLS]look[ARGS]{"path": "a.txt"}',
+    '[TOOL_CALLS]look{"path": "a.txt"}',
+    f"functools[{A}]",
+    f"<|tool_call|>[{A}]<|/tool_call|>",
+    '{"name": "look", "parameters": {"path": "a.txt"}}',
+    '{"type": "function", "function": {"name": "look", "arguments": "{\\"path\\": \\"a.txt\\"}"}}',
+    f"{A}<|im_end|>",
+]
+
+NOT_CALLS = [
+    f"The format is:\n{FENCED}\nUse it so.",
+    f"Write {TAGGED} in one line.".replace("\n", ""),
+    f"> <tool_call>{A}</tool_call>",
+    f"Use `{A}` for that.",
+    f"```python\n{A}\n```",
+    f"{A} is a call.",
+    '{"name": "look", "version": 2, "arguments": {"path": "a.txt"}}',
+    '{"name": "look"}',
+    '{"name": "look", "name": "change", "arguments": {"path": "a.txt"}}',
+    '{"name": "look", "arguments": {"path": NaN}}',
+    '{"title": "look", "arguments": {"path": "a.txt"}}',
+    "The tools are named look and change.",
+    f"An example:\n```\n{TAGGED}\n```\nThat is all.",
+    f"- {A}",
+]
+
+NOT_MADE = [
+    ('{"name": "unlink", "arguments": {"path": "a.txt"}}', "no tool 'unlink'"),
+    ('{"name": "Look", "arguments": {"path": "a.txt"}}', "no tool 'Look'"),
+    ('{"name": "look", "arguments": {"folder": "a.txt"}}', "not valid"),
+    ('{"name": "look", "arguments": {}}', "not valid"),
+    (f"[{A}, {A.replace('look', 'unlink')}]", "no tool 'unlink'"),
+    (f"<tool_call>{A}", "incomplete"),
+    (f"<tool_call>{A[:-4]}</tool_call>", "incomplete"),
+    (f"{TAGGED}\nI have called it.", "incomplete"),
+    (f"{TAGGED}\n<tool_response>content</tool_response>", "incomplete"),
+    (f"I will look:\n{FENCED}", "example"),
+    (f"I will look:\n{TAGGED}", "after other text"),
+    ("<function=look>a.txt</function>", "incomplete"),
+]
+
+
+@pytest.mark.spec("PRV-16")
+@rows("text", WHOLE)
+@pytest.mark.parametrize("able", [None, KNOWN], ids=["first answer", "known"])
+def test_a_whole_answer_that_is_a_call_is_made(able: Abilities | None, text: str) -> None:
+    looks, ended = answered(text, able)
+    assert ended.reason == "done"
+    assert looks.done == ["a.txt 5"]
+    (arrived,) = looks.of(CallArrived)
+    assert arrived.from_text
+    assert looks.of(CallDecided), "the gate judged it"
+    assert any("writes calls as text" in note.text for note in looks.of(Noted))
+    message = next(event.message for event in looks.of(MessageAdded) if event.message.role == "assistant")
+    assert [type(part) for part in message.parts] == [CallPart]
+
+
+@pytest.mark.spec("PRV-16")
+@rows("text", [*NOT_CALLS])
+@pytest.mark.parametrize("able", [None, KNOWN, NEVER], ids=["first answer", "known", "never"])
+def test_a_call_in_other_text_is_an_answer(able: Abilities | None, text: str) -> None:
+    looks, ended = answered(text, able)
+    assert (ended.reason, looks.done, looks.of(CallArrived)) == ("done", [], [])
+
+
+@pytest.mark.spec("PRV-16")
+@rows("text, why", NOT_MADE)
+def test_a_call_that_is_not_made_ends_the_run_with_the_reason(text: str, why: str) -> None:
+    looks, ended = answered(text)
+    assert (ended.reason, looks.done) == ("call_not_made", [])
+    assert why in ended.detail
+    assert ENDINGS[ended.reason].exit_code == 1
+    assert "tool call that was not made" in ended.sentence
+
+
+@pytest.mark.spec("PRV-16")
+@rows("text", WHOLE)
+def test_a_model_with_calls_of_its_own_api_does_not_make_written_ones(text: str) -> None:
+    looks, ended = answered(text, NEVER)
+    assert (ended.reason, looks.done) == ("call_not_made", [])
+
+
+@pytest.mark.spec("PRV-16")
+def test_text_before_a_tag_stays_text_for_a_model_that_writes_calls() -> None:
+    for first in ([], [turn(say(FENCED))]):
+        other = TAGGED.replace("a.txt", "b.txt")
+        looks = Looks(*first, turn(say(f"I will look.\n{TAGGED}\n{other}")), able=None if first else KNOWN)
+        assert asyncio.run(looks.run()).reason == "done"
+        assert looks.done == ["a.txt 5"] * len(first) + ["a.txt 5", "b.txt 5"]
+        message = [event.message for event in looks.of(MessageAdded) if event.message.role == "assistant"][len(first)]
+        assert [type(part) for part in message.parts] == [Text, CallPart, CallPart]
+        assert len({part.id for part in message.calls}) == 2
+
+
+@pytest.mark.spec("PRV-16")
+@rows("text", [A, FENCED, TAGGED, f"[TOOL_CALLS] [{A}]", f"```json\n{A.replace(' ', '')}\n```"])
+@pytest.mark.parametrize("where", ["prompt", "result"])
+def test_a_call_that_the_model_repeats_from_a_prompt_or_a_result_is_not_made(where: str, text: str) -> None:
+    found = json.dumps(json.loads(A), indent=2)
+
+    @tool(effects="none")
+    def fetch() -> str:
+        """Fetch a page."""
+        return f"A page: {found}"
+
+    looks = Looks(*([turn(call("fetch"))] if where == "result" else []), turn(say(text)), able=KNOWN)
+    done: list[str] = []
+
+    @tool(effects="none")
+    def look(path: str) -> str:
+        """Look at a file."""
+        done.append(path)
+        return ""
+
+    looks.session = Session(looks.model, [fetch, look])
+    ended = asyncio.run(looks.run(f"Print {found}" if where == "prompt" else "go"))
+    assert (ended.reason, done) == ("call_not_made", [])
+
+
+@pytest.mark.spec("PRV-16")
+def test_a_written_call_with_effects_is_asked_about() -> None:
+    looks, _ = answered('{"name": "change", "arguments": {"path": "a.txt"}}')
+    assert [event.question.tool for event in looks.asked] == ["change"]
+    assert looks.done == []
+
+
+@pytest.mark.spec("PRV-16")
+def test_thoughts_and_structured_answers_are_not_read() -> None:
+    looks = Looks(turn(think(A), say("Fine.")))
+    assert (asyncio.run(looks.run()).reason, looks.done) == ("done", [])
+    looks = Looks(turn(say(A)))
+    prompt = Prompt("go", RunOptions(output={"type": "object"}))
+    assert (asyncio.run(looks.run(prompt)).reason, looks.done) == ("done", [])
+
+
+@pytest.mark.spec("PRV-16")
+def test_an_example_of_a_model_that_makes_calls_is_an_answer() -> None:
+    looks = Looks(turn(call("look", path="b")), turn(say(f"An example:\n{FENCED}")))
+    assert (asyncio.run(looks.run()).reason, looks.done) == ("done", ["b 5"])
+
+
+# ---- repetition -----------------------------------------------------------------------------------------------------
+
+ENDLESS = [
+    "\n",
+    " ",
+    "\t\n",
+    "ab",
+    "The same line.\n",
+    "I will read the file now. ",
+    "- item\n- item two\n",
+    "0",
+    "ü",
+    "def f():\n    return f()\n\n",
+    "x" * 700 + "\n",
+    "Sorry! Sorry? ",
+]
+FINITE = [
+    "".join(f"line {n}\n" for n in range(3_000)),
+    "The same line.\n" * (MAX_REPEATED_CHARS // 20),
+    "\n" * 3_000 + "the end",
+    json.dumps([{"number": n, "name": "same"} for n in range(2_000)]),
+    ("x" * 2_500 + "\n") * 20,
+]
+
+
+@pytest.mark.spec("PRV-17")
+@rows("phrase", ENDLESS)
+@pytest.mark.parametrize("kind", ["text", "thinking", "arguments"])
+@pytest.mark.parametrize("before", ["", "Here it is: "])
+def test_an_answer_that_repeats_itself_is_stopped(kind: str, before: str, phrase: str) -> None:
+    text = before + phrase * (60_000 // len(phrase))
+    part = {"text": say, "thinking": think}.get(kind, lambda each: call("look", path=each))(text)
+    looks = Looks(turn(part))
+    ended = asyncio.run(looks.run())
+    assert (ended.reason, ended.kind, looks.done) == ("model_error", "repetition", [])
+    assert "repeats" in ended.detail
+    written = sum(len(event.message.text) for event in looks.of(MessageAdded) if event.message.role == "assistant")
+    assert written < 2 * MAX_REPEATED_CHARS
+
+
+@pytest.mark.spec("PRV-17")
+@rows("text", FINITE)
+def test_a_long_answer_that_does_not_repeat_itself_is_complete(text: str) -> None:
+    _, ended = answered(text)
+    assert ended.reason == "done"
