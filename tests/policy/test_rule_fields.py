@@ -126,7 +126,7 @@ def test_a_list_is_stopped_by_a_value_in_it_and_allowed_by_none() -> None:
         ("table=users,", "name=value, at character 13"),
         ("table=users, x", "name=value, at character 14"),
         ("a=1,,b=2", "name=value, at character 5"),
-        ("a=1, a=2", "a appears twice, the second time at character 6"),
+        ("a=1, a=2", "a stands there twice, the second time at character 6"),
         ("a=", "no value at character 3; write a=*"),
         ("a= ,b=1", "no value at character 4"),
         (r"a=\x", "a backslash stands only before *, a comma or a backslash, at character 3"),

@@ -31,7 +31,7 @@ def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
     new_tool("mine", tmp_path)
     file = tmp_path / ".callgate" / "tools" / "mine.py"
     file.write_text("precious")
-    with pytest.raises(UsageError, match=r"^\.callgate/tools/mine\.py exists already: choose another name"):
+    with pytest.raises(UsageError, match=r"^\.callgate/tools/mine\.py already exists: choose another name"):
         new_tool("mine", tmp_path)
     assert file.read_text() == "precious"
     new_tool("other", tmp_path)
@@ -64,7 +64,7 @@ def test_a_folder_that_leads_elsewhere_is_not_written_to(tmp_path: Path) -> None
     elsewhere.mkdir()
     (root / ".callgate").mkdir(parents=True)
     (root / ".callgate" / "tools").symlink_to(elsewhere)
-    with pytest.raises(UsageError, match=r"^\.callgate/tools leads out of"):
+    with pytest.raises(UsageError, match=r"^\.callgate/tools is outside of"):
         new_tool("mine", root)
     assert list(elsewhere.iterdir()) == []
 

@@ -108,7 +108,7 @@ def test_a_session_runs_a_tool_that_callgate_tools_new_wrote(
     assert main(["tools", "new", "count_lines"]) == 0
     assert "wrote .callgate/tools/count_lines.py" in capsys.readouterr().out
     assert main(["tools", "new", "count_lines"]) == 2
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert main(["tools", "new", "not a name"]) == 2
     desk.trust()
     (desk.root / "a.txt").write_text("1\n2\n")
