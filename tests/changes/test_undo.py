@@ -241,3 +241,20 @@ def test_something_else_than_a_file_is_a_conflict_and_the_rest_goes_back(stage: 
     assert found.conflicts == ("a: is not a regular file",)
     assert stage.undo(first, second) == found.conflicts
     assert (stage.root / "b").read_bytes() == b"1"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_deleted_file_comes_back_with_its_owner(stage: Stage) -> None:
+    for name in ("a", "b"):
+        put(stage.root, name, b"1", 0o640)
+        os.chown(stage.root / name, 1234, 2345)
+    kept = [
+        stage.apply(FileChange("a", b"1", None)),
+        stage.apply(FileChange("b", b"1", b"2"), FileChange("c", None, b"")),
+    ]
+    kept.append(stage.apply(FileChange("b", b"2", None)))
+    again = [stage.history.numbered("s1", each.number) for each in kept]  # as a later process reads it
+    assert stage.undo(*(each for each in again if each is not None)) == ()
+    for name in ("a", "b"):
+        found = (stage.root / name).stat()
+        assert (found.st_uid, found.st_gid, found.st_mode & 0o777) == (1234, 2345, 0o640)

@@ -86,6 +86,32 @@ def test_a_deleted_file_comes_back_with_its_mode(root: Path) -> None:
     assert there_and_back(root, FileChange("a", b"#!", None)) == {}
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("how", ["delete", "rename", "replace"])
+def test_the_owner_of_a_file_is_restored(root: Path, how: str) -> None:
+    put(root, "a", b"#!", 0o640)
+    os.chown(root / "a", 1234, 2345)
+    changes = {
+        "delete": FileChange("a", b"#!", None),
+        "rename": FileChange("b", b"#!", b"#!", source="a"),
+        "replace": FileChange("a", b"#!", b"new"),
+    }
+    applied = apply(root, changes[how])
+    apply_changes(applied.inverse, root)
+    found = (root / "a").stat()
+    assert (found.st_uid, found.st_gid, found.st_mode & 0o777) == (1234, 2345, 0o640)
+
+
+def test_other_hard_links_of_a_replaced_file_are_named(root: Path) -> None:
+    put(root, "a", b"1")
+    os.link(root / "a", root / "b")
+    put(root, "c", b"1")
+    applied = apply(root, FileChange("a", b"1", b"2"), FileChange("c", b"1", b"2"))
+    assert applied.notes == ("a had 2 hard links: the other names keep the old content",)
+    assert (root / "b").read_bytes() == b"1"
+    assert apply(root, FileChange("b", b"1", None)).notes == ()
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
 def test_a_read_only_file_is_replaced_and_stays_read_only(root: Path) -> None:
     put(root, "a", b"1", 0o444)

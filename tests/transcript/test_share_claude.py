@@ -163,6 +163,18 @@ def test_parents_in_a_circle_end() -> None:
     assert messages(imported) == [("user", "u"), ("assistant", "a")]
 
 
+@pytest.mark.parametrize("first", ["v", "b", "w"])
+def test_the_history_before_a_circle_of_parents_is_kept(first: str) -> None:
+    said = (
+        user("u", None, "hello"),
+        model("a", "u", "m1", {"type": "text", "text": "hi"}),
+        user("v", first, "and then"),
+        model("b", "v", "m2", {"type": "text", "text": "this"}),
+        user("w", "b", "and now"),
+    )
+    assert [name for _, name in messages(read(*said))] == ["u", "a", "v", "b", "w"]
+
+
 def test_two_calls_of_one_id_keep_their_own_results() -> None:
     imported = read(
         user("u", None, "go"),

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from callgate import Continue, Prompt
+from callgate import Continue, Prompt, Session
 from callgate.admin.sessions import Archive
 from callgate.conversation.ledger import Ledger
+from callgate.testing import ManualClock, MemoryHost, ScriptedModel, say, turn
 from callgate.transcript import disk_journal as journals
 from callgate.transcript.lock import holder_of
 from callgate.transcript.store import Store
@@ -241,6 +242,28 @@ def test_the_newest_session_that_no_program_holds_is_found_and_those_passed_over
 
     with pytest.raises(JournalError, match="no session of this workspace yet"):
         store.unheld()
+    run(main())
+
+
+@pytest.mark.spec("TRS-16")
+@pytest.mark.parametrize("ages", [(0.0, 0.0), (1e6, 1.0), (1e9, -1e9)])
+def test_the_session_that_was_used_last_does_not_depend_on_the_clock(store: Store, ages: tuple[float, float]) -> None:
+    """The clock is set back between two sessions, and again before the first is continued."""
+
+    async def use(name: str, offset: float, *, new: bool) -> None:
+        journal = await (store.create(name) if new else store.open(name))
+        model, host = ScriptedModel(otherwise=turn(say("done"))), MemoryHost(clock=ManualClock(4e9 + offset))
+        async with Session(model, host=host, journal=journal) as session:
+            await session.send(Prompt(name))
+        os.utime(store.find(name), (4e9 + offset, 4e9 + offset))
+
+    async def main() -> None:
+        await use("first", ages[0], new=True)
+        await use("second", ages[1], new=True)
+        assert (store.unheld()[0], store.find().stem) == ("second", "second")
+        await use("first", ages[1] - 1e6, new=False)
+        assert (store.unheld()[0], store.find().stem) == ("first", "first")
+
     run(main())
 
 

@@ -180,13 +180,26 @@ def test_a_line_glued_to_a_torn_one_still_counts(tmp_path: Path) -> None:
     assert (found.faults[0].length, found.lines) == (30, len(LINES) - 1)
 
 
-def test_zeros_in_place_of_lines_are_found_and_so_is_what_is_missing(tmp_path: Path) -> None:
-    zeros = bytes(len(b"".join(LINES[3:6])) - 1)
-    found = checked(tmp_path, *LINES[:3], zeros, b"\n", *LINES[6:])
-    assert [fault.what for fault in found.faults] == [
-        "overwritten: zeros instead of text",
-        "removed: n 4 to 6 should stand before line 5",
-    ]
+ZEROS = bytes(len(b"".join(LINES[3:6])) - 1)
+
+
+@pytest.mark.parametrize("end", [b"\n", b""])
+def test_zeros_in_place_of_lines_are_one_fault_that_names_the_lines(tmp_path: Path, end: bytes) -> None:
+    found = checked(tmp_path, *LINES[:3], ZEROS, end, *LINES[6:])
+    assert [fault.what for fault in found.faults] == ["overwritten: zeros instead of text; n 4 to 6 are lost"]
+
+
+def test_a_gap_of_a_power_loss_is_one_fault_after_the_repair(tmp_path: Path) -> None:
+    store = store_in(tmp_path)
+    log = put_log(store, b"".join((*LINES[:3], ZEROS, *LINES[6:])))
+    run(open_and_say(store, "go on"))
+    (fault,) = verify(log).faults
+    assert fault.on_record is not None
+
+
+def test_lines_removed_beside_zeros_are_found(tmp_path: Path) -> None:
+    found = checked(tmp_path, *LINES[:2], ZEROS[:300], b"\n", *LINES[8:])
+    assert [fault.what.split(":")[0] for fault in found.faults] == ["overwritten", "removed"]
 
 
 def test_lines_removed_beside_a_damaged_one_are_found_too(tmp_path: Path) -> None:

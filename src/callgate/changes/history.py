@@ -131,6 +131,7 @@ class ChangeHistory:
         line: dict[str, Any] = {"state": state, "at": now}
         if applied is not None:
             line["modes"] = [change.mode_before for change in applied.files]
+            line["owners"] = [change.owner_before for change in applied.files]
             line["made"] = list(applied.made)
         return self._add(kept, line)
 
@@ -300,6 +301,9 @@ def _with_line(kept: Kept, line: dict[str, Any]) -> Kept:
     files = kept.files
     if "modes" in line:
         files = tuple(replace(each, mode_before=mode) for each, mode in zip(files, line["modes"], strict=True))
+    if "owners" in line:
+        owners = (None if owner is None else (int(owner[0]), int(owner[1])) for owner in line["owners"])
+        files = tuple(replace(each, owner_before=owner) for each, owner in zip(files, owners, strict=True))
     if "id" in line:
         first, second = line["order"]
         kept = replace(kept, id=str(line["id"]), at=float(line["at"]), order=(int(first), int(second)))

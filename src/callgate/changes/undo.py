@@ -8,6 +8,7 @@ restored only if no other file has its path.
 import os
 import stat
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -29,6 +30,7 @@ class FileState:
     content: Content
     mode: int | None = None
     link: bool = False
+    owner: tuple[int, int] | None = None
 
     @property
     def sign(self) -> tuple[str | None, bool]:
@@ -126,7 +128,7 @@ class _UndoState:
                 return f"{path}: {self._odd[path]}"
         here = change.source or change.path
         now = self._at(here)
-        wanted = None if change.after is None else FileState(change.after, change.mode, change.link)
+        wanted = None if change.after is None else FileState(change.after, change.mode, change.link, change.owner)
         if change.before is None:
             return wanted
         if now is None:
@@ -140,7 +142,7 @@ class _UndoState:
             if isinstance(merged, str):
                 return f"{here}: {merged}"
             wanted = FileState(merged, wanted.mode)
-        return wanted if wanted is None or wanted.mode is not None else FileState(wanted.content, now.mode, wanted.link)
+        return wanted if wanted is None or wanted.mode is not None else replace(wanted, mode=now.mode)
 
     def _blocked(
         self, each: tuple[FileChange, FileState | None], ready: list[tuple[FileChange, FileState | None]]
@@ -166,7 +168,8 @@ class _UndoState:
             mode = None if now is None or (first is not None and first.mode == now.mode) else now.mode
             before, after = (None if each is None else each.content for each in (first, now))
             mode_before = None if first is None or link else first.mode
-            found.append(FileChange(path, before, after, mode=mode, mode_before=mode_before, link=link))
+            owner = now.owner if first is None and now is not None else None
+            found.append(FileChange(path, before, after, mode=mode, mode_before=mode_before, link=link, owner=owner))
         return tuple(found)
 
 

@@ -210,6 +210,8 @@ class Performer:
             return outcomes.stopped(call.reason, call.because, "none")
         try:
             run.changes = await self._host.apply(changes)
+            for note in run.changes.notes:
+                self._record.write(Noted(self._clock.now(), note, "warning", call.id))
         except ToolFailure as failure:
             refused = facts_of(call.case.tool).refused
             if refused is not None:

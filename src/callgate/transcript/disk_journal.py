@@ -31,7 +31,7 @@ from callgate.transcript.tape import Tape
 from callgate.transcript.writer import WrittenJournal
 from callgate.words.decisions import Confirmation
 from callgate.words.errors import JournalError, StateError
-from callgate.words.events import Branched, Compacted, Durable, MessageAdded, Rewound
+from callgate.words.events import Branched, Compacted, Durable, MessageAdded, Rewound, TurnStarted
 from callgate.words.messages import Message
 
 if TYPE_CHECKING:
@@ -159,6 +159,7 @@ class _Lines:
         self.draft: tuple[str, Drafted] | None = None
         self._drafted = loaded is not None and side_files.draft_path(log).exists()
         self._draft_over = False
+        self._used = False  # a turn started since the session was recorded as the last used one
 
     def open(self) -> Tape:
         if self._fd < 0:
@@ -173,6 +174,7 @@ class _Lines:
         self.tally.fold(self._encoder.event or event)
         self._moved = self._moved or isinstance(event, _MOVES)
         self._boundary = self._boundary or isinstance(event, Compacted)
+        self._used = self._used or isinstance(event, TurnStarted)
         self._draft_over = self._draft_over or (self._drafted and isinstance(event, MessageAdded))
         return data
 
@@ -187,10 +189,16 @@ class _Lines:
         tape.sync()
 
     def aside(self) -> None:
+        self._note_used()
         draft, self.draft = self.draft, None
         if draft is not None and draft[0] not in self._chain and draft[1]:
             side_files.write_draft(self.path, self.masker, *draft)
             self._drafted = True
+
+    def _note_used(self) -> None:
+        if self._used and self.path.parent.name != "agents":
+            side_files.note_used(self.path)
+        self._used = False
 
     def rest(self) -> None:
         if self._draft_over:  # the complete message is on disk
@@ -206,6 +214,7 @@ class _Lines:
     def close(self) -> None:
         if self._fd < 0:
             return
+        self._note_used()
         fd, self._fd = self._fd, -1
         size = os.fstat(fd).st_size
         if size == 0 and self._new:  # the first line could not be written

@@ -15,7 +15,7 @@ from callgate.transcript.loader import summarize
 from callgate.transcript.lock import open_log
 from callgate.transcript.session_paths import agent_log
 from callgate.transcript.session_summary import Summary
-from callgate.transcript.side_files import read_beside, replace_beside
+from callgate.transcript.side_files import last_used, read_beside, replace_beside
 from callgate.words.errors import JournalError, UsageError, in_words
 from callgate.words.noun import noun
 
@@ -44,7 +44,10 @@ def listed(folder: Path, limit: int | None = None) -> list[Listed]:
     rows = {name: _row(folder, name, size, changed, noted.get(name)) for name, size, changed in _logs(folder)}
     if rows != noted:
         replace_beside(folder / _NAME, dumps({"v": _VERSION, "rows": rows}, separators=(",", ":")))
-    newest = sorted(rows.items(), key=lambda item: (item[1][2].get("updated_at", 0.0), item[0]), reverse=True)
+    last = last_used(folder)  # the clock may have been set back since
+    newest = sorted(
+        rows.items(), key=lambda item: (item[0] == last, item[1][2].get("updated_at", 0.0), item[0]), reverse=True
+    )
     return [_listed(folder, name, row) for name, row in newest[:limit]]
 
 

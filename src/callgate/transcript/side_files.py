@@ -42,6 +42,22 @@ def replace_beside(path: Path, text: str) -> None:
         drop_beside(draft)
 
 
+_LAST = "sessions.last"
+
+
+def note_used(log: Path) -> None:
+    """Record that this session was used last. Times cannot tell that, because the clock may be set back."""
+    replace_beside(log.parent / _LAST, log.stem)
+
+
+def last_used(folder: Path) -> str:
+    """Return the id of the session that was used last; empty if it is not known."""
+    try:
+        return read_beside(folder / _LAST).decode()
+    except (OSError, ValueError):
+        return ""
+
+
 def is_at(fd: int, path: Path) -> bool:
     """Return True unless the open file was removed or replaced."""
     try:

@@ -21,6 +21,9 @@ from callgate.words.noun import noun
 MOST_FAULTS = 1000
 """The maximum number of listed faults; others are only counted."""
 
+_SHORTEST_LINE = 180
+"""The fewest bytes of a line of the log."""
+
 _NUMBERED = re.compile(rb'\{"v":\d+,"n":(\d{1,15}),')
 
 
@@ -142,6 +145,7 @@ class _Check:
         self._head = head
         self._most = 0  # highest number of any line, including lines of other sessions
         self._broken = 0  # damaged lines since the last intact one
+        self._lost = 0  # their bytes
 
     def fault(self, n: int | None, offset: int, what: str, length: int = 0, line: int = 0) -> None:
         if len(self.faults) < MOST_FAULTS:
@@ -160,6 +164,7 @@ class _Check:
             what = f"changed or torn: {found.why}"
         self.fault(n, found.offset, what, found.length)
         self._broken += 1
+        self._lost += found.length
 
     def line(self, raw: Raw, ended: bool) -> None:
         try:
@@ -183,7 +188,7 @@ class _Check:
         self._place(here, entry, len(raw.data))
         self.last = here
         self._most = max(self._most, here.n)
-        self._broken = 0
+        self._broken = self._lost = 0
 
     def _place(self, here: _Place, entry: LogEntry, length: int) -> None:
         if entry.session != self.session:
@@ -207,9 +212,12 @@ class _Check:
         if follows or (prev == self.last.sum and here.n == self._most + 1):
             return
         missing = here.n - front.n - 1
+        if self._broken < missing <= self._lost // _SHORTEST_LINE and self.faults:
+            lost = f"{self.faults[-1].what}; n {front.n + 1} to {here.n - 1} are lost"
+            self.faults[-1] = replace(self.faults[-1], what=lost)
         if prev == self.last.sum:
             self.fault(here.n, here.offset, f"renumbered: it follows the line before it, whose number is {self.last.n}")
-        elif missing > self._broken:
+        elif missing > max(self._broken, self._lost // _SHORTEST_LINE):  # more lines than fit in the damaged bytes
             self.gaps.append(_Gap(front.n + 1, here.n - 1, here.line, here.offset))
         elif not self._broken and front.line == 0:
             self.fault(here.n, here.offset, "changed together with its checksum: the first line follows no other")

@@ -43,6 +43,8 @@ class FileChange:
     mode         the new permission bits; None keeps the permission bits
     mode_before  the permission bits that the file must have when the change is applied; None allows any
     link         the file is a symbolic link; ``before`` and ``after`` are link targets
+    owner        the ids of the user and the group of a created file; None for the user that applies the change
+    owner_before the ids of the user and the group of the file before the change, if known
     """
 
     path: str
@@ -52,6 +54,8 @@ class FileChange:
     mode: int | None = None
     mode_before: int | None = None
     link: bool = False
+    owner: tuple[int, int] | None = None
+    owner_before: tuple[int, int] | None = None
 
     @property
     def kind(self) -> ChangeKind:
@@ -87,6 +91,8 @@ class FileChange:
             after=self.before,
             mode=self.mode_before,
             mode_before=self.mode,
+            owner=self.owner_before,
+            owner_before=self.owner,
         )
 
 
@@ -99,6 +105,7 @@ class ChangeSet:
     staged   the number of the staged change in the history
     made     folders that were created when the changes were applied
     emptied  folders that are removed after the changes if they are empty
+    notes    effects of applying the changes that the user must know
     """
 
     label: str
@@ -109,6 +116,7 @@ class ChangeSet:
     staged: int | None = None
     made: tuple[str, ...] = ()
     emptied: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def fingerprint(self) -> str:

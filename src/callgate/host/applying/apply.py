@@ -104,11 +104,14 @@ class _Apply:
                 raise HalfApplied(told + (later if self._journal.is_kept else "")) from error
             raise ToolFailure(f"{told}; nothing was changed") from error
         self._finish()
-        return with_modes(
+        applied = with_modes(
             self._changes,
             {each.plan.path: each.mode for each in self._files},
             ["/".join(parts) for parts in self._made],
         )
+        owners = {each.plan.path: each.owner for each in self._files}
+        files = tuple(replace(each, owner_before=owners.get(each.source or each.path)) for each in applied.files)
+        return replace(applied, files=files, notes=tuple(each.note for each in self._files if each.note))
 
     def _begin(self) -> None:
         self._journal.begin(

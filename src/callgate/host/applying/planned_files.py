@@ -31,6 +31,7 @@ class PlannedFile:
     link_after: bool = False
     mode: int | None = None
     mode_before: int | None = None
+    owner: tuple[int, int] | None = None
     like: "PlannedFile | None" = None
 
     @property
@@ -81,6 +82,7 @@ def _planned(place: tuple[str, Parts, str], leaving: FileChange | None, arriving
         link_after=arriving is not None and arriving.link,
         mode=None if arriving is None else arriving.mode,
         mode_before=None if leaving is None else leaving.mode_before,
+        owner=None if arriving is None or leaving is not None else arriving.owner,
     )
 
 

@@ -49,6 +49,17 @@ class FileReplacement:
         return None if self._found is None or self.plan.link_before else stat.S_IMODE(self._found.st_mode)
 
     @property
+    def owner(self) -> tuple[int, int] | None:
+        """The ids of the user and the group of the old file; None if the file did not exist."""
+        return None if self._found is None else (self._found.st_uid, self._found.st_gid)
+
+    @property
+    def note(self) -> str:
+        """A note about other hard links of the old file, which keep the old content; empty if there are none."""
+        others = 0 if self._found is None or self.plan.after is None else self._found.st_nlink - 1
+        return f"{self.plan.path} had {others + 1} hard links: the other names keep the old content" if others else ""
+
+    @property
     def is_nothing(self) -> bool:
         return self.plan.before is None and self.plan.after is None
 
@@ -115,7 +126,7 @@ class FileReplacement:
         else:
             data = pieces(content) if isinstance(content, Stored) else content
             mode = self.plan.mode if name == self.swap.staged else None
-            dressed = partial(_take_over, like._found, like._attributes, mode)
+            dressed = partial(_take_over, like._found, like._attributes, mode, self.plan.owner)
             write_new(folder.of(name), data, 0o666, dir_fd=folder.descriptor, prepare=dressed)
 
     def _back_up(self, folder: OpenFolder, before: Content) -> None:
@@ -149,9 +160,18 @@ class FileReplacement:
         return {**names, "path": self.plan.path, "mode": self.mode}
 
 
-def _take_over(found: os.stat_result | None, attributes: dict[str, bytes], mode: int | None, descriptor: int) -> None:
+def _take_over(
+    found: os.stat_result | None,
+    attributes: dict[str, bytes],
+    mode: int | None,
+    owner: tuple[int, int] | None,
+    descriptor: int,
+) -> None:
     if os.name == "nt":
         return
+    if owner is not None:
+        with suppress(PermissionError):  # only root can give files away
+            os.fchown(descriptor, *owner)
     if found is not None and not stat.S_ISLNK(found.st_mode):
         status = os.fstat(descriptor)
         if (status.st_uid, status.st_gid) != (found.st_uid, found.st_gid):

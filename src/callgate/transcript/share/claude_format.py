@@ -165,14 +165,18 @@ def parents(lines: Sequence[ClaudeLine]) -> list[int | None]:
 
 
 def live_chain(lines: Sequence[ClaudeLine], follows: Sequence[int | None]) -> list[int]:
-    """Return the indexes of the lines from the root to the last message of the file."""
+    """Return the indexes of the lines from the root to the last message of the file. Where parents form a cycle, the
+    message before the cycle in the file is the next parent, so that no history is lost."""
     at = next((i for i in reversed(range(len(lines))) if lines[i].uuid and lines[i].speaks), None)
     chain: list[int] = []
     seen: set[int] = set()
-    while at is not None and at not in seen:
+    while at is not None:
         seen.add(at)
         chain.append(at)
         at = follows[at]
+        if at in seen:
+            first = min(seen)
+            at = next((i for i in reversed(range(first)) if lines[i].uuid and lines[i].speaks), None)
     return chain[::-1]
 
 
