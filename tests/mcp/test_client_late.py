@@ -10,11 +10,16 @@ import pytest
 from callgate import Session, Store
 from callgate.assembly.agent import agent_session
 from callgate.host.local import LocalHost
+from callgate.mcp.late_servers import is_late
+from callgate.mcp.server_config import ServerConfig
 from callgate.mcp.server_list import ServerList
 from callgate.testing import ManualClock, PlainRun, ScriptedModel, call, say, turn
+from callgate.tui.fold import ConversationFold
+from callgate.tui.render import Painter, PlainFace
+from callgate.tui.theme import Theme
 from callgate.words.arguments import Accepted
 from callgate.words.calls import Result
-from callgate.words.events import Event, MessageAdded, QuestionAsked
+from callgate.words.events import CallProgressed, Event, MessageAdded, QuestionAsked
 from callgate.words.inputs import Answer, Continue
 from tests.mcp.client_kit import place_in, raw
 from tests.mcp.test_client_session import asked, config_in, extra, flags, texts
@@ -86,14 +91,73 @@ def test_a_call_of_a_tool_that_may_still_come_waits_and_is_not_sent(tmp_path: Pa
         servers.begin(place_in(tmp_path))
         try:
             early = await called(servers, "mcp__srv__add")
-            assert early.is_error
-            assert "nothing was sent. Now it is connected, 2 tools." in early.text
+            assert early.is_error  # no gate has judged the call after the connection
+            assert early.text == "Nothing was sent. Call the tool again."
             assert (await called(servers, "mcp__srv__add")).text == "3"
             assert (await called(servers, "WaitForMcpServers")).text == "srv: connected, 2 tools."
         finally:
             await servers.aclose()
 
     asyncio.run(main())
+
+
+async def early_call(tmp_path: Path, *configs: ServerConfig, name: str, **more: Any) -> tuple[list[Event], list[str]]:
+    """The events of a call that is made while its server is connecting, and the answers to its questions."""
+    model = ScriptedModel(turn(extra(name, **more)), turn(say("Done.")))
+    async with await agent_session(config_in(tmp_path), model, mcp=flags(*configs)) as session:
+        assert session.servers is not None
+        assert is_late(session.servers.servers[configs[0].name])
+        events = await answered(session, "go")
+    return events, [event.question.tool for event in events if isinstance(event, QuestionAsked)]
+
+
+@pytest.mark.spec("MCP-3")
+def test_a_call_waits_for_its_server_is_judged_and_is_sent(tmp_path: Path) -> None:
+    events, asked_about = asyncio.run(early_call(tmp_path, raw(), name="mcp__srv__add", a=1, b=2))
+    assert texts(events) == ["3"]
+    assert asked_about == ["mcp__srv__add"]
+    (waits,) = [event for event in events if isinstance(event, CallProgressed)]
+    assert waits.text == "waits for the MCP server srv"
+    fold = ConversationFold()
+    for event in events[: events.index(waits) + 1]:
+        fold.apply(event)
+    lines = Painter(Theme("mono", colours=False), 80, lambda name, _: PlainFace(name)).lines(fold.blocks[-1])
+    assert "checking · waits for the MCP server srv" in "\n".join(lines)
+
+
+@pytest.mark.spec("MCP-3")
+@pytest.mark.parametrize(
+    ("config", "name", "arguments", "said"),
+    [
+        (raw(), "mcp__srv__add", {"a": "x", "b": 2}, "a: "),
+        (raw(), "mcp__srv__none", {}, "has no tool mcp__srv__none"),
+        (replace(raw(), command="/no/such/program"), "mcp__srv__add", {"a": 1, "b": 2}, "is not connected"),
+        (raw("refuses", "no such database"), "mcp__srv__add", {"a": 1, "b": 2}, "is not connected"),
+    ],
+)
+def test_a_call_that_cannot_be_sent_asks_nobody(
+    tmp_path: Path, config: ServerConfig, name: str, arguments: dict[str, Any], said: str
+) -> None:
+    events, asked_about = asyncio.run(early_call(tmp_path, config, name=name, **arguments))
+    assert said in texts(events)[0]
+    assert asked_about == []
+
+
+@pytest.mark.spec("MCP-3")
+def test_calls_of_one_message_wait_together_and_a_rule_that_denies_is_kept(tmp_path: Path) -> None:
+    async def main() -> list[str]:
+        calls = [extra("mcp__srv__add", a=1, b=number) for number in range(5)]
+        model = ScriptedModel(turn(*calls), turn(say("Done.")))
+        denied = config_in(tmp_path, deny=["mcp__srv__add"])
+        async with await agent_session(config_in(tmp_path), model, mcp=flags(raw())) as session:
+            found = texts(await answered(session, "go"))
+        model = ScriptedModel(turn(extra("mcp__srv__add", a=1, b=2)), turn(say("Done.")))
+        async with await agent_session(denied, model, mcp=flags(raw())) as session:
+            return [*found, *texts(await answered(session, "go"))]
+
+    *sums, denied = asyncio.run(main())
+    assert sums == ["1", "2", "3", "4", "5"]
+    assert "rule" in denied
 
 
 @pytest.mark.spec("MCP-3")

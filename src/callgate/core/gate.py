@@ -123,7 +123,7 @@ class CheckGate:
                 continue
             checks, at = (*checks[: at - 1], *checks[at:]), at - 1  # hooks are asked once
             if found.arguments is not None:
-                changed_by, at = found.by, 0
+                changed_by, at = found.by if found.arguments != case.arguments else changed_by, 0
             case = taken
         if trace is not None:
             for left in checks[at:]:

@@ -1,20 +1,28 @@
-"""Tools for servers that are not connected yet: a tool that waits for servers, and a tool that answers early calls."""
+"""Servers that are not connected yet: a tool that waits for servers, and calls that arrive before the connection."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from callgate.core.capabilities import ToolFacts
-from callgate.core.ports import Tool
+from callgate.core.capabilities import ToolFacts, facts_of
+from callgate.core.ports import Case, Check, Hooked, Run, Verdict
 from callgate.mcp.server import Server
-from callgate.tools.tool import schema_tool, tool
+from callgate.mcp.server_tool import ServerTool
+from callgate.tools.arguments import Arguments
+from callgate.tools.tool import tool
 from callgate.tools.wrappers import Named
+from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
-from callgate.words.traits import shared
+from callgate.words.changes import ChangeSet
+from callgate.words.decisions import Allow
+from callgate.words.errors import ToolFailure
+from callgate.words.model import ToolSpec
+from callgate.words.traits import Traits, shared
 
 WAIT = "WaitForMcpServers"
+_CHECK = "MCP connection"
 _DESCRIPTION = Path(__file__).with_name("wait_for_servers.md").read_text(encoding="utf-8").strip()
 
 
@@ -60,17 +68,85 @@ class WaitingTool(Named):
         return replace(super().facts, expects=self._expects)
 
 
-def early_call(name: str, server: Server) -> Tool:
-    """Return a tool that waits until its server is connected and then asks the model to repeat the call."""
+class EarlyTool:
+    """A tool of a server that is connecting. A call waits in the gate until the server is connected, is judged with the
+    definition of the server, and is sent then; see ``connection_check``.
 
-    async def wait(arguments: dict[str, Any]) -> Result:
+    awaited  the ids of the calls for which ``connection_check`` has found the tool
+    """
+
+    aliases: tuple[str, ...] = ()
+    previews = False
+
+    def __init__(self, name: str, server: Server, awaited: set[str]) -> None:
+        self._server = server
+        self._awaited = awaited
+        self._fallback = ToolSpec(name, "", {"type": "object"})
+        self._any = Arguments(self._fallback.parameters)
+
+    @property
+    def _found(self) -> ServerTool | None:
+        return next((each for each in self._server.tools if each.spec.name == self._fallback.name), None)
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self._fallback if self._found is None else self._found.spec
+
+    @property
+    def facts(self) -> ToolFacts:
+        return ToolFacts() if self._found is None else facts_of(self._found)
+
+    def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
+        return self._any.read(raw) if self._found is None else self._found.read(raw)
+
+    def traits(self, arguments: Mapping[str, Any]) -> Traits:
+        unknown = Traits("mutating", server=self._server.name)
+        return unknown if self._found is None else self._found.traits(arguments)
+
+    async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
+        raise ToolFailure(f"{self.spec.name} has no preview")
+
+    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
+        await self._server.settled()
+        found, is_awaited = self._found, run.call_id in self._awaited
+        self._awaited.discard(run.call_id)
+        if found is None or not is_awaited:
+            missing = absent(self._server) or f"The MCP server {self._server.name} has no tool {self._fallback.name}."
+            text = missing if found is None else "Call the tool again."
+            return Result.failed("tool_error", f"Nothing was sent. {text}", effects="none")
+        read = found.read(arguments)
+        if isinstance(read, Rejected):
+            text = f"The arguments of {found.spec.name} are not valid: {'; '.join(read.errors)}"
+            return Result.failed("invalid_arguments", text, effects="none")
+        return await found.run(read.arguments, run)
+
+
+def connection_check(
+    servers: Mapping[str, Server], awaited: set[str], waits: Callable[[str, str], None] = lambda call_id, text: None
+) -> Check:
+    """Return the check that waits until the server of a call is connected, before other checks judge the call. If the
+    tool does not exist then, the call is allowed, because its tool sends nothing.
+
+    waits  called with the id of a call that waits and a text for the user
+    """
+
+    def judge(case: Case) -> Awaitable[Verdict | Hooked] | None:
+        its = (each for name, each in servers.items() if case.name.startswith(prefix_of(name)) and is_late(each))
+        server = next(its, None)
+        return None if server is None else wait(server, case)
+
+    async def wait(server: Server, case: Case) -> Verdict | Hooked:
+        waits(case.call_id, f"waits for the MCP server {server.name}")
         await server.settled()
-        text = f"The server {server.name} was still being connected, so nothing was sent. Now it is {_state(server)}"
-        return Result.failed("tool_error", f"{text}\nCall the tool again if it is there.", effects="none")
+        if all(each.spec.name != case.name for each in server.tools):
+            return Allow(_CHECK, f"nothing is sent: {server.state.status}")
+        awaited.add(case.call_id)
+        read = case.tool.read(case.arguments)
+        if isinstance(read, Rejected):
+            return Allow(_CHECK, "nothing is sent: the arguments are not valid")
+        return Hooked(_CHECK, arguments=read.arguments)  # judge the call with the traits of the tool
 
-    return schema_tool(
-        name, "", {"type": "object"}, wait, effects="none", locks=shared, server=server.name, own_state=True
-    )
+    return Check(_CHECK, judge)
 
 
 def absent(server: Server) -> str:

@@ -10,12 +10,12 @@ from collections.abc import Collection, Sequence
 
 from callgate.conversation.feature import Feature, FeaturePart, InjectedCall, OpenSession
 from callgate.mcp.approvals import definition_check
-from callgate.mcp.late_servers import settled
+from callgate.mcp.late_servers import connection_check, settled
 from callgate.mcp.resource_tools import READ
 from callgate.mcp.server_list import ServerList
 from callgate.notices.notices_feature import NAME as NOTICES
 from callgate.notices.notices_feature import NoticesPart
-from callgate.words.events import Noted
+from callgate.words.events import CallProgressed, Noted
 from callgate.words.messages import Message
 from callgate.words.noun import noun
 from callgate.words.tool_search import EXECUTE
@@ -50,12 +50,14 @@ def mentions_in(text: str, servers: Collection[str]) -> list[ResourceMention]:
 class ServersPart(FeaturePart):
     """The MCP servers of one session. They are closed with the session."""
 
-    checks = (definition_check(),)
-
     def __init__(self, opened: OpenSession, servers: ServerList) -> None:
         self._opened = opened
         self._notices = opened.needed(NOTICES, NoticesPart)
         self.servers = servers
+        self.checks = (connection_check(servers.servers, servers.awaited, self._waits), definition_check())
+
+    def _waits(self, call_id: str, text: str) -> None:
+        self._opened.record.publish(CallProgressed(self._opened.now(), call_id, text))
 
     def calls_before(self, said: Sequence[Message]) -> Sequence[InjectedCall]:
         found = mentions_in("\n".join(message.said for message in said), self.servers.servers)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from callgate.core.ports import Target, Tool, Unknown
-from callgate.mcp.late_servers import WAIT, WaitingTool, absent, early_call, is_late, late_ones, prefix_of
+from callgate.mcp.late_servers import WAIT, EarlyTool, WaitingTool, absent, is_late, late_ones, prefix_of
 from callgate.mcp.resource_tools import READ, login_tool, resource_tools
 from callgate.mcp.server import Server
 from callgate.mcp.server_config import ServerConfig
@@ -18,13 +18,15 @@ Raw = str | Mapping[str, Any]
 class ServerList:
     """All servers of a session. They are started on the event loop of the session and closed with the session.
 
-    hides  called with the names of a tool and a server; returns True if a rule denies the tool completely, so that the
-           model does not see it
+    awaited  the ids of calls that waited for the connection of their server and may be sent
+    hides    called with the names of a tool and a server; returns True if a rule denies the tool completely, so that
+             the model does not see it
     """
 
     def __init__(self, configs: Iterable[ServerConfig], hides: Callable[[str, str], bool] | None = None) -> None:
         self.configs = tuple(configs)
         self.servers: dict[str, Server] = {}
+        self.awaited: set[str] = set()
         self._hides = hides
         self._own = resource_tools(self.servers, self._hidden)
 
@@ -65,7 +67,7 @@ class ServerList:
             if not self._hidden(name, server.name):
                 found = found or next((each for each in _tools_of(server) if each.spec.name == name), None)
                 if found is None and is_late(server):
-                    found = early_call(name, server)
+                    found = EarlyTool(name, server, self.awaited)
         if found is not None:
             return Target(found, raw)
         denied = f"A rule denies {name[:80]}."

@@ -98,7 +98,7 @@ def _changed(call: CallBlock, event: e.Event) -> CallBlock:
             return replace(call, question=None, answered=answer.outcome, note=answer.note or "", arguments=arguments)
         case e.CallStarted():
             of = max(event.of, call.of)
-            return replace(call, status=Status.EXECUTING, started=event.at, since=event.at, of=of, cut=False)
+            return replace(call, status=Status.EXECUTING, started=event.at, since=event.at, of=of, cut=False, output="")
         case e.CallProgressed():
             return replace(
                 call,

@@ -154,6 +154,8 @@ def _about(call: CallBlock, now: float) -> list[str]:
     told: list[str] = []
     if call.status is Status.CANCELLED or call.status is Status.ERROR:
         told.append(_why(call))
+    if call.status is Status.VALIDATING and call.output:
+        told.append(call.output.rpartition("\n")[2])  # what it waits for
     if call.status is Status.EXECUTING and call.started is not None and not call.cut:
         told.append(seconds_text(max(now - call.started, 0.0)))
     elif call.duration_ms is not None and call.duration_ms >= 50:
