@@ -100,6 +100,8 @@ class Config:
             max_seconds=self.settings.limits_max_seconds,
             max_cost=self.settings.limits_max_cost,
             warn_cost=self.settings.limits_warn_cost,
+            max_tool_calls=self.settings.limits_max_tool_calls,
+            max_failures=self.settings.limits_max_failures,
             denials_in_a_row=self.settings.limits_denials_in_a_row,
             denials=self.settings.limits_denials_in_session,
         )

@@ -194,10 +194,6 @@ def test_no_word_that_leads_elsewhere_is_a_command() -> None:
             "`callgate trust show`); see callgate trust add --help",
         ),
         (("--agent", "x"), "callgate: leave out --agent: custom agents are not supported yet; see callgate --help"),
-        (
-            ("tools", "validate"),
-            "callgate tools validate: --jsonl is required; see callgate tools validate --help",
-        ),
     ],
 )
 def test_a_fault_is_one_line_that_says_what_to_do(words: tuple[str, ...], said: str) -> None:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
@@ -191,3 +191,46 @@ async def test_two_sessions_on_one_root_share_their_locks(tmp_path: Path) -> Non
         assert one.host.locks is two.host.locks
         async with Session(ScriptedModel(), host=tmp_path / "..") as other:
             assert other.host.locks is not one.host.locks
+
+
+class LargeShop(Shop):
+    """A Shop too."""
+
+
+def _with(annotation: Any) -> Any:
+    def act(run: Any) -> str:
+        """Act."""
+        return "done"
+
+    act.__annotations__["run"] = annotation
+    return tool(act)
+
+
+DEPS: list[tuple[Any, Any, bool]] = [
+    (Run[Shop], Shop(), True),
+    (Run[Shop], LargeShop(), True),
+    (Run[Shop], None, True),
+    (Run[Any], 7, True),
+    (Run, 7, True),
+    (Run[dict[str, int]], 7, True),
+    (Run[Shop] | None, Shop(), True),
+    (Run[Shop], Shop, False),
+    (Run[Shop], 7, False),
+    (Run[Shop] | None, "shop", False),
+    (Run[LargeShop], Shop(), False),
+    (Annotated[Run[Shop], "x"], 7, False),
+]
+
+
+async def test_deps_of_another_type_than_a_tool_names_are_refused() -> None:
+    wrong: list[str] = []
+    for annotation, given, fits in DEPS:
+        refusal = ""
+        try:
+            async with Session(ScriptedModel(), [_with(annotation)], deps=given):
+                pass
+        except UsageError as error:
+            refusal = str(error)
+        if (refusal == "") is not fits or (refusal and "the tool act takes Run[" not in refusal):
+            wrong.append(f"{annotation} with {given!r}: {refusal}")
+    assert not wrong, "\n".join(wrong)

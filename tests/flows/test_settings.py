@@ -386,7 +386,7 @@ def test_a_session_that_is_resumed_starts_with_its_hooks_too(place: Place) -> No
 @pytest.mark.spec("HOOK-3")
 def test_hooks_of_a_repository_run_once_it_is_trusted_and_not_after_it_changed(place: Place) -> None:
     script = place.root / ".callgate/lint.sh"
-    script.write_text(f"cat > /dev/null; echo ran >> {place.home}/lint\n")
+    script.write_text("cat > /dev/null; echo ran >> lint\n")
     place.project('[[hooks.PostToolUse]]\nmatcher = "Look"\ncommand = "sh .callgate/lint.sh"\n')
 
     async def main(change: bool = False) -> None:
@@ -396,7 +396,7 @@ def test_hooks_of_a_repository_run_once_it_is_trusted_and_not_after_it_changed(p
             await session.send(Prompt("go"), until="idle")
 
     def lines() -> int:
-        file = place.home / "lint"
+        file = place.root / "lint"
         return len(file.read_text().splitlines()) if file.exists() else 0
 
     run(main)

@@ -80,7 +80,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "mcp_server": (*DOOR, "changes.change_summary"),
     # Lists of sessions, checks of the machine and settings come through admin, as for commands. Timers are those of the
     # session's clock, and so manual in tests. /context draws the counted use of the window.
-    "tui": (*DOOR, "admin", "core.ports", "transcript.token_count"),
+    "tui": (*DOOR, "admin", "core.ports", "prompt.environment_facts", "transcript.token_count"),
     "web": DOOR,
     "__main__": ("cli",),
     "testing": ("words", "formats", "core", "conversation", *ROOMS),

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from callgate import Answer, Prompt, Session
+from callgate.assembly.status_command import Finished, StatusCommand
 from callgate.config import Config
-from callgate.policy.entries import RuleLine
+from callgate.policy.entries import HookLine, Layer, RuleLine
 from callgate.testing import ScriptedModel, call, turn
 from callgate.tools.builtin.bash import bash
 from callgate.words.decisions import Origin
@@ -115,3 +116,54 @@ def test_a_yes_to_running_outside_is_the_review_of_the_files(tmp_path: Path, can
     events = played(config, ["Outside(make test:*)"], make, make)
     assert of(events, QuestionAsked) == [], "nothing changed since the yes"
     assert canary.exists()
+
+
+HOOKS: list[tuple[str, Layer]] = [
+    ("make -s fmt", "project"),
+    ("make -s fmt", "user"),
+    ("sh fmt.sh", "project"),
+    ("sh fmt.sh", "user"),
+    ("./fmt.sh", "project"),
+    ("./fmt.sh", "user"),
+    (". ./fmt.sh", "user"),
+    ("python3 fmt.py", "user"),
+    ("bash -c 'make -s fmt'", "user"),
+    ('"$CALLGATE_PROJECT_DIR"/fmt.sh', "user"),
+    ("cd . && make fmt", "user"),
+    ("timeout 9 make fmt", "user"),
+    ("x=$(make -s fmt); echo $x", "user"),
+]
+
+
+@pytest.mark.spec("GATE-18", "HOOK-3")
+@rows("line, layer", HOOKS)
+def test_a_hook_runs_files_of_the_workspace_inside(line: str, layer: Layer, tmp_path: Path) -> None:
+    base = tmp_path / str(len(list(tmp_path.iterdir())))
+    with visible_folder() as folder:
+        config, canary = workspace(base), folder / "canary"
+        script = f"echo x > ran\necho x > {canary}\n"
+        (config.root / "fmt.sh").write_text("")
+        (config.root / "fmt.sh").chmod(0o755)
+        hook = HookLine("PostToolUse", "command", line, Origin(layer))
+        (config.root / "new").mkdir()
+        (config.root / "new/fmt.sh").write_text(f"#!/bin/sh\n{script}")
+        (config.root / "new/Makefile").write_text(f"fmt:\n\techo x > ran; echo x > {canary}\n")
+        (config.root / "new/fmt.py").write_text(f"open('ran', 'w')\nopen({str(canary)!r}, 'w')\n")
+        change = call("Bash", command="cp new/* . && chmod +x fmt.sh")
+        events = played(replace(config, hooks=(hook,)), [], change)
+        assert of(events, QuestionAsked) == []
+        assert (config.root / "ran").exists(), "the hook ran"
+        assert not canary.exists()
+
+
+@pytest.mark.spec("GATE-18")
+def test_the_status_line_of_a_repository_runs_inside(tmp_path: Path, canary: Path) -> None:
+    config = workspace(tmp_path)
+    (config.root / "Makefile").write_text(f"line:\n\t@echo the line; echo x > {canary}\n")
+    for origin in ("project", "user"):
+        settings = replace(config.settings, statusline_command="make -s line")
+        set_to = replace(config, settings=settings, origins={"statusline.command": Origin(origin)})
+        end = asyncio.run(StatusCommand(set_to)(b"{}"))
+        assert isinstance(end, Finished)
+        assert end.stdout == b"the line\n"
+        assert not canary.exists()

@@ -63,6 +63,18 @@ def writes() -> Model:
     return ScriptedModel(turn(*calls), otherwise=turn(say("All are written.\n")))
 
 
+def deep() -> Model:
+    """Names files by absolute paths: reads one that is not there, writes one, edits it, and reads outside."""
+    path = f"{os.getcwd()}/src/shop/basket/models/seasonal.py"
+    return ScriptedModel(
+        turn(call("Read", file_path=f"{os.getcwd()}/missing.py")),
+        turn(call("Write", file_path=path, content="RATE = 10\nNAME = 'spring'\n")),
+        turn(call("Edit", file_path=path, old_string="RATE = 10", new_string="RATE = 15")),
+        turn(call("Read", file_path="/etc/hostname", limit=5)),
+        otherwise=turn(say("All is changed.\n")),
+    )
+
+
 def renames() -> Model:
     """Stages a rewrite of two files, and thinks about it."""
     ops = [{"pattern": "old($A)", "rewrite": "new($A)"}]
@@ -85,7 +97,9 @@ def wonders() -> Model:
     return ScriptedModel(turn(call("AskUserQuestion", questions=questions)), otherwise=turn(say("Thank you.\n")))
 
 
-PLAYS = {each.__name__: each for each in (talks, asks, streams, rambles, runs, thinks, writes, renames, sums, wonders)}
+PLAYS = {
+    each.__name__: each for each in (talks, asks, deep, streams, rambles, runs, thinks, writes, renames, sums, wonders)
+}
 
 
 @asynccontextmanager

@@ -49,6 +49,7 @@ def test_escape_interrupts_in_every_phase_and_the_session_goes_on(name: str, see
     terminal.wait_for("interrupted")
     _prompted(terminal, "once more")
     terminal.wait_for("Afterwards.")
+    terminal.wait_for(READY)
     terminal.press("ctrl-d")
     assert terminal.wait_for_exit() == 0
     assert terminal.faults == []
@@ -68,6 +69,7 @@ def test_escape_stops_a_compaction_and_leaves_the_conversation_as_it_was(
     terminal.wait_for(READY)
     _prompted(terminal, "once more")
     terminal.wait_for("Afterwards.")
+    terminal.wait_for(READY)
     terminal.press("ctrl-d")
     assert terminal.wait_for_exit() == 0
     assert terminal.faults == []
@@ -140,7 +142,7 @@ def test_what_is_on_the_screen_stays_there_when_the_program_is_left(name: str, s
         for word in words:
             terminal.type(f"{word}\r")
             terminal.wait_for(lambda seen: 1049 in seen.screen.modes)
-        terminal.press("ctrl-d")
+        terminal.press("ctrl-d", "ctrl-d")
         assert terminal.wait_for_exit() == 0
         assert terminal.faults == []
         assert terminal.text.count(stays) == 1
@@ -154,6 +156,7 @@ def test_a_resize_in_the_middle_of_a_text_keeps_every_line_once(play: Play) -> N
     terminal.resize(60, 20)
     terminal.press("esc")
     terminal.wait_for("interrupted")
+    terminal.wait_for(READY)
     terminal.press("ctrl-d")
     assert terminal.wait_for_exit() == 0
     for number in range(60):
@@ -174,6 +177,7 @@ def test_a_live_part_as_high_as_the_screen_leaves_nothing_of_itself_in_the_scrol
         terminal.gone("❯ x")
     terminal.press("esc")
     terminal.wait_for("interrupted")
+    terminal.wait_for(READY)
     terminal.press("ctrl-d")
     assert terminal.wait_for_exit() == 0
     assert "❯" not in terminal.text
@@ -204,6 +208,7 @@ def test_the_transcript_view_is_searched_and_left_without_a_trace(play: Play) ->
     ]
     terminal.press("esc")
     terminal.wait_for("interrupted")
+    terminal.wait_for(READY)
     terminal.press("ctrl-d")
     assert terminal.wait_for_exit() == 0
     assert terminal.faults == []

@@ -38,7 +38,7 @@ def test_a_terminal_that_breaks_lines_anew_shows_one_live_part_after_every_resiz
                 terminal.press("ctrl-u")
                 terminal.gone(f"❯ x{number}")
             held = subprocess.run([*tmux, "capture-pane", "-p", "-S", "-"], capture_output=True, text=True, check=True)
-            terminal.press("ctrl-d")
+            terminal.press("ctrl-d", "ctrl-d")
             assert terminal.wait_for_exit() == 0
     finally:
         subprocess.run([*tmux, "kill-server"], capture_output=True, check=False)  # it outlives its terminal

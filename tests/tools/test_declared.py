@@ -1,12 +1,14 @@
 """The subject a tool declares: names of arguments or functions of them, checked when the tool is made."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
-from warnings import catch_warnings
+from warnings import catch_warnings, simplefilter
 
 import pytest
 
+from callgate import Run
 from callgate.tools.tool import FunctionTool, schema_tool, tool
 from callgate.words.declared import UNDECLARED, Declared, label_of
 from callgate.words.errors import ToolDefinitionError, UndeclaredArgument
@@ -144,3 +146,41 @@ LABELS: list[tuple[Declared, dict[str, Any], str]] = [
 def test_a_call_is_named_by_what_its_tool_declares_and_not_by_the_first_text() -> None:
     wrong = {wanted: found for declared, given, wanted in LABELS if (found := label_of("T", declared, given)) != wanted}
     assert wrong == {}
+
+
+def _no_annotation(item, count=1):  # pyright: ignore
+    """Order."""
+    return f"{item} {count}"  # pyright: ignore
+
+
+def _half(item: str, count=1) -> str:  # pyright: ignore
+    """Order."""
+    return f"{item} {count}"
+
+
+def _annotated(item: str, run: Run, anything: Any = None) -> str:
+    """Order."""
+    return item
+
+
+UNANNOTATED: list[tuple[Any, str | None]] = [
+    (_no_annotation, "'item', 'count'"),
+    (_half, "'count'"),
+    (partial(_no_annotation, count=2), "'item'"),
+    (lambda item: item, None),  # pyright: ignore
+    (_annotated, None),
+    (partial(_half, count=2), None),
+    (lambda: "nothing", None),
+]
+
+
+def test_arguments_without_annotation_are_reported_where_the_tool_is_made() -> None:
+    wrong: list[str] = []
+    for fn, names in UNANNOTATED:
+        with catch_warnings(record=True) as heard:
+            simplefilter("always")
+            tool(fn, name="act", description="Act.")
+        texts = [str(each.message) for each in heard if each.category is UndeclaredArgument]
+        if (names is None) is not (texts == []) or not all(f"no annotation for {names}" in text for text in texts):
+            wrong.append(f"{fn}: {texts}")
+    assert not wrong, "\n".join(wrong)

@@ -44,6 +44,8 @@ class FakeTerminal:
         self.asked: list[tuple[str, str]] = []
         self.input = ""
         self.viewed: ViewName = "inline"
+        self.vim = False
+        self.copied: list[str] = []
         self.code: int | None = None
         self.later: list[Callable[[], None]] = []
         self._tasks: list[asyncio.Task[Any]] = []
@@ -54,12 +56,16 @@ class FakeTerminal:
     async def run(self, text: str) -> str:
         """The text that the command shows."""
         before = len(self.fold.blocks)
-        assert run_command(self, text)
-        while self._tasks:
-            await self._tasks.pop()
+        run_command(self, text)
+        await self.ended()
         if self.session is not None:
             self.session.deliver()
         return self.text(before)
+
+    async def ended(self) -> None:
+        """Waits until everything that commands began has ended."""
+        while self._tasks:
+            await self._tasks.pop()
 
     def text(self, since: int = 0, width: int = 60) -> str:
         """The lines of the blocks as a terminal of this width shows them, without colours."""
@@ -124,6 +130,12 @@ class FakeTerminal:
 
     def view(self, name: ViewName) -> None:
         self.viewed = name
+
+    def use_vim(self, vim: bool) -> None:
+        self.vim = vim
+
+    def copy(self, text: str) -> None:
+        self.copied.append(text)
 
     def redraw(self) -> None:
         pass

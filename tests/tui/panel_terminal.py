@@ -36,6 +36,7 @@ class PanelTerminal:
         self.input = ""
         self.asked: tuple[str, str, Callable[[str | None], None]] | None = None
         self.left: int | None = None
+        self.vim = False
         self._drawn = Event()
 
     @property
@@ -98,6 +99,12 @@ class PanelTerminal:
         return "inline"
 
     def view(self, name: ViewName) -> None:
+        pass
+
+    def use_vim(self, vim: bool) -> None:
+        self.vim = vim
+
+    def copy(self, text: str) -> None:
         pass
 
     def redraw(self) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from callgate import Session, Toolbox, load_config, tool
 from callgate.testing import ScriptedModel, call, say, turn
-from callgate.tui.commands import COMMANDS
+from callgate.tui.commands import COMMANDS, is_command
 from callgate.tui.commands.command_table import MISSING
 from callgate.tui.commands.slash_usage import report_of
 from callgate.words.events import CallSettled
@@ -130,12 +130,10 @@ def test_a_command_that_is_not_there_says_what_is_missing_or_suggests_another() 
 
 
 def test_a_path_and_a_lone_slash_are_no_commands() -> None:
-    from callgate.tui.commands import run_command
-
-    terminal = FakeTerminal()
-    assert not run_command(terminal, "/usr/bin/env is missing")
-    assert not run_command(terminal, "/ what")
-    assert not terminal.fold.blocks
+    assert not is_command("/usr/bin/env is missing")
+    assert not is_command("/ what")
+    assert not is_command("/")
+    assert is_command("/cost")
 
 
 def test_a_command_before_there_is_a_session_runs_when_it_is_open() -> None:

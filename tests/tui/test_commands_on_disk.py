@@ -259,7 +259,7 @@ def test_the_steps_of_a_first_start_can_be_repeated_and_reset(played: Played, tm
         await terminal.run("/setup theme light")
         await terminal.run("/setup theme light")
         assert load_config().settings.tui_theme == "light"
-        assert "takes auto, dark" in await terminal.run("/setup theme pink")
+        assert "there are auto, dark" in await terminal.run("/setup theme pink")
         assert "There is no step" in await terminal.run("/setup all")
         assert "nothing to trust" in await terminal.run("/setup trust")
         (tmp_path / "work/.callgate").mkdir()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 from logging import Formatter, LogRecord
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, cast, overload
 
 from callgate.assembly.options import (
     AnyPath,
@@ -28,8 +28,10 @@ from callgate.assembly.options import (
     as_settings,
     as_setup,
     check_config,
+    check_deps,
     of_kind,
     open_session,
+    opened_by_name,
     recorded_model,
     request_options,
     session_gate,
@@ -64,9 +66,16 @@ from callgate.words.modes import Mode
 
 if TYPE_CHECKING:
     from callgate.config import Config
+    from callgate.providers.model_source import ConfiguredModel
     from callgate.search.search_feature import SearchPart
 
 T = TypeVar("T")
+if TYPE_CHECKING:  # for the default, which typing has from Python 3.13 on
+    from typing_extensions import TypeVar as DefaultTypeVar
+
+    D = DefaultTypeVar("D", default=Any)
+else:
+    D = TypeVar("D")
 MakeSystem = Callable[[Record], tuple[str, Iterable[str]]]
 
 __all__ = ["DecisionGate", "Executor", "ModelSetup", "Nesting", "Session", "SessionLimits", "run_sync"]
@@ -86,7 +95,27 @@ def _mask_secrets(record: LogRecord) -> bool:
 TOOLS_LOG.addFilter(_mask_secrets)
 
 
-class Session(Conversation):
+class NestedOptions(TypedDict, total=False):
+    """The parameters of Session that ``derive`` accepts."""
+
+    system: str | MakeSystem
+    config: Config | None
+    gate: Gate | Iterable[Check] | None
+    host: Host | AnyPath | None
+    journal: Journal | None
+    mode: Mode | None
+    deps: Any
+    limits: SessionLimits | None
+
+
+class SessionOptions(NestedOptions, total=False):
+    """The parameters of Session that ``run_sync`` accepts."""
+
+    features: Iterable[Feature]
+    nesting: Nesting | None
+
+
+class Session(Conversation, Generic[D]):
     """One conversation with a model that may call tools.
 
         async with Session(model=…, tools=[…]) as session:
@@ -96,7 +125,8 @@ class Session(Conversation):
     The session also works while no caller reads its events. Several interfaces may listen and send at the same time.
 
     model     the model that answers requests, see ``callgate.Model``; or a ModelSetup with a fallback, prices and
-              options
+              options; or the name of a model, such as ``"opus"`` or ``"ollama/qwen3"``, which is opened with the keys
+              and providers of the settings and closed with the session
     tools     functions, tools, or a Toolbox
     features  further features; a feature with the name of a built-in feature replaces it, except ``nesting`` and
               ``questions``. See ``callgate.features`` and its guide
@@ -109,14 +139,16 @@ class Session(Conversation):
               thread with the same root share their locks
     journal   stores the session, from ``await store.create()`` or ``store.open(…)``; default: in memory
     mode      the permission mode; default: the recorded mode or the mode of the config
-    deps      any object, passed to tools as ``run.deps``: never copied, never recorded; inherited by nested sessions
+    deps      any object, passed to tools as ``run.deps``: never copied, never recorded; inherited by nested sessions.
+              ``Session[Shop](…)`` states its type. An object of another type than a tool names in ``Run[…]`` raises
+              UsageError
     limits    when a run stops, and how calls run (SessionLimits)
     nesting   the parent session of a nested session (Nesting)
     """
 
     def __init__(
         self,
-        model: Model | ModelSetup,
+        model: Model | ModelSetup | str,
         tools: Tools = (),
         *,
         features: Iterable[Feature] = (),
@@ -126,7 +158,7 @@ class Session(Conversation):
         host: Host | AnyPath | None = None,
         journal: Journal | None = None,
         mode: Mode | None = None,
-        deps: Any = None,
+        deps: D | None = None,
         limits: SessionLimits | None = None,
         nesting: Nesting | None = None,
     ) -> None:
@@ -134,7 +166,11 @@ class Session(Conversation):
             of_kind("system", system, str)
         features, limits, nesting = _further(features), as_limits(limits, config), as_nesting(nesting)
         parent = nesting.parent
-        setup = as_setup(model, parent.setup if isinstance(parent, Session) else None)
+        outer = parent.setup if isinstance(parent, Session) else None
+        self._opened_models: list[ConfiguredModel] = []
+        if isinstance(model, str) and outer is None:
+            model = opened_by_name(model, config, self._opened_models)
+        setup = as_setup(model, outer)
         if config is not None:
             check_config(config, gate, host)
         opened = open_session(as_journal(journal), host, setup, limits, nesting, config)
@@ -147,6 +183,8 @@ class Session(Conversation):
             opened.needed("remembered", RememberedAnswers).refuse(record.ledger.policies)
         box = as_toolbox(tools)
         toolbox = parts.toolbox(box)
+        deps_in_force = parent.deps if deps is None and parent is not None else deps
+        check_deps(deps_in_force, all_tools(toolbox))
         gate, notes = session_gate(gate, opened, parts.checks, all_tools(toolbox))
         set_mode(opened, mode)
         chosen, unopened = recorded_model(record, setup)
@@ -169,10 +207,10 @@ class Session(Conversation):
             settings=opened.settings,
             limits=setup.request_limits,
             cache=setup.cache,
-            options=request_options(setup.options, record, parent),
+            options=request_options(setup.options, record, nesting.parent),
             session=journal.session,
             lineage=opened.lineage,
-            deps=parent.deps if deps is None and parent is not None else deps,
+            deps=deps_in_force,
             path=opened.path,
             rerun_safe=limits.rerun_safe,
             resumable=bool(journal.session),
@@ -186,14 +224,21 @@ class Session(Conversation):
             notes=(*notes, *more, *unopened, *journal_notes(journal)),
         )
 
+    async def _end(self) -> None:
+        try:
+            await super()._end()
+        finally:
+            for each in self._opened_models:
+                await each.aclose()
+
     def derive(
         self,
         label: str = "agent",
         *,
-        model: Model | ModelSetup | None = None,
+        model: Model | ModelSetup | str | None = None,
         tools: Tools | None = None,
         features: Iterable[Feature] = (),
-        **options: Any,
+        **options: Unpack[NestedOptions],
     ) -> Session:
         """Open a nested session and return it. Rules, checks, hooks, sandbox, mode and limits of this session and of
         its parent sessions always apply to the nested session.
@@ -251,13 +296,25 @@ def _own_features(opened: OpenSession, setup: ModelSetup, nesting: Nesting) -> I
 
 
 @overload
-def run_sync(  # pyright: ignore[reportOverlappingOverload]
-    model: Model, sent: Input | str, tools: Tools = (), *, output: type[T], **options: Any
+def run_sync(
+    model: Model | ModelSetup | str,
+    sent: Input | str,
+    tools: Tools = (),
+    *,
+    output: type[T],
+    **options: Unpack[SessionOptions],
 ) -> RunResult[T]: ...
 @overload
-def run_sync(model: Model, sent: Input | str, tools: Tools = (), **options: Any) -> RunResult[str]: ...
 def run_sync(
-    model: Model, sent: Input | str, tools: Tools = (), *, output: Any = str, **options: Any
+    model: Model | ModelSetup | str, sent: Input | str, tools: Tools = (), **options: Unpack[SessionOptions]
+) -> RunResult[str]: ...
+def run_sync(
+    model: Model | ModelSetup | str,
+    sent: Input | str,
+    tools: Tools = (),
+    *,
+    output: Any = str,
+    **options: Unpack[SessionOptions],
 ) -> RunResult[Any]:
     """Run a single prompt in a new session, from synchronous code, and return the RunResult. A question ends the run:
     ``questions`` has the open questions.

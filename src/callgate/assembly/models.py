@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callgate.config import Config
+from callgate.config import Config, load_config
 from callgate.core.ports import Clock
 from callgate.host.clock import LoopClock
 from callgate.host.environment import OWN_ENVIRONMENT
@@ -129,11 +129,21 @@ def _recorder(clock: Clock, environ: Mapping[str, str]) -> "WireRecorder | None"
 
 
 def open_model(
-    name: str, config: Config, *, clock: Clock | None = None, environ: Mapping[str, str] | None = None
+    name: str,
+    config: Config | None = None,
+    *,
+    clock: Clock | None = None,
+    environ: Mapping[str, str] | None = None,
 ) -> ConfiguredModel:
-    """Return the model of this name. Raise UsageError for an invalid name or setting, and ModelError if the key is
-    missing. Blocks."""
-    return model_source(config, clock=clock, environ=environ).open(name)
+    """Return the model of this name, such as ``opus`` or ``ollama/qwen3``. Raise UsageError for an invalid name or
+    setting, and ModelError if the key is missing; the message says what to install or to set. Blocks. The caller
+    closes the model with ``aclose``.
+
+    config   the providers, keys and model names; default: the settings files
+    clock    replaces the clock for retries, in tests
+    environ  replaces the environment of the process
+    """
+    return model_source(config or load_config(environ=environ), clock=clock, environ=environ).open(name)
 
 
 def open_models(

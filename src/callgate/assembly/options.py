@@ -15,7 +15,7 @@ from callgate.conversation.feature import OpenSession
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.ports import Journal, Masking, Model
 from callgate.conversation.record import MemoryJournal, Record
-from callgate.core.capabilities import SessionFacts, bind
+from callgate.core.capabilities import SessionFacts, bind, facts_of
 from callgate.core.gate import CheckGate, PostHook, Requested
 from callgate.core.ports import Check, Gate, Host, Tool
 from callgate.host.local import LocalHost
@@ -36,6 +36,7 @@ from callgate.words.noun import noun
 
 if TYPE_CHECKING:
     from callgate.config import Config
+    from callgate.providers.model_source import ConfiguredModel
 
 AnyPath = str | PathLike[str]
 
@@ -137,6 +138,34 @@ class DecisionGate(CheckGate):
         super().__init__(checks, after=after, requested=requested, remembered=Judge().remembered, choices=choices_for)
 
 
+def opened_by_name(name: str, config: Config | None, opened: list[ConfiguredModel]) -> ModelSetup:
+    """Return the setup of the model with this name, with the prices of the catalogue. Every opened model is added to
+    ``opened``. Raise UsageError for an unknown name, and ModelError without a key; the message says what to do.
+
+    config  the providers, keys and model names of the user; default: the settings files
+    """
+    from callgate.assembly.models import model_source  # costly to load, and only for a name
+    from callgate.config import load_config
+
+    source = model_source(config or load_config())
+
+    def open_model(wanted: str) -> Model:
+        found = source.open(wanted)
+        opened.append(found)
+        return found
+
+    return ModelSetup(open_model(name), open_model=open_model, price=source.catalogue.price)
+
+
+def check_deps(deps: Any, tools: Iterable[Tool]) -> None:
+    """Raise UsageError if a tool takes the Run of another class than the class of ``deps``."""
+    for each in tools:
+        wanted = facts_of(each).deps
+        if deps is not None and wanted is not None and not isinstance(deps, wanted):
+            given = type(deps).__name__
+            raise UsageError(f"the tool {each.spec.name} takes Run[{wanted.__name__}], and deps= is of type {given}")
+
+
 def as_models(model: Model, models: Iterable[Model]) -> dict[str, Model]:
     """Return the models by name, in their order. Raise UsageError for an object that is not a Model."""
     found: dict[str, Model] = {}
@@ -216,9 +245,13 @@ class _NoModel:
 NO_MODEL = _NoModel()
 
 
-def as_setup(model: Model | ModelSetup, outer: ModelSetup | None = None) -> ModelSetup:
+def as_setup(model: Model | ModelSetup | str, outer: ModelSetup | None = None) -> ModelSetup:
     """Return the ModelSetup for a model. For a nested session it has the prices and the further models of the
-    ``outer`` setup."""
+    ``outer`` setup, which also opens a model by its name."""
+    if isinstance(model, str):
+        if outer is None or (model not in outer.by_name and outer.open_model is None):
+            raise UsageError(f"there is no model {model!r} here: pass a Model, or open it with open_model")
+        model = outer.by_name.get(model) or cast("Callable[[str], Model]", outer.open_model)(model)
     if isinstance(model, ModelSetup):
         return model if outer is None else replace(model, price=_inherited(model.price, outer.price))
     setup = ModelSetup(model)
@@ -325,6 +358,11 @@ def session_gate(
         bind(each, facts)
     if config is not None:
         notes = (*map(str, config.notes), *notes)
+    if config is not None and config.rules and not place.around:
+        from callgate.policy.rule_hints import name_notes  # only where there are rules
+
+        hints = map(str, name_notes(config.rules, [each.spec.name for each in tools], ()))
+        notes = (*notes, *(each for each in hints if each not in notes))
     is_gate = gate is not None and not isinstance(gate, Iterable)
     place.inherits_gate = place.parent is not None and not is_gate and config in (None, *place.parent.configs)
     if is_gate or (config is None and not place.inherits_gate):

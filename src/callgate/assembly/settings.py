@@ -13,13 +13,14 @@ from callgate.core.ports import Check, Clock, Host, Tool
 from callgate.host.local import LocalHost
 from callgate.policy.checks import standard_checks
 from callgate.policy.choices import choices_for
-from callgate.policy.entries import SettingsFault
+from callgate.policy.entries import IN_REPOSITORY, SettingsFault
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.hooks.hook_protocol import CALL_EVENTS
 from callgate.policy.hooks.hook_runners import Function
 from callgate.policy.hooks.hooks import Hooks
 from callgate.policy.judge import Judge
 from callgate.policy.rules import Rulebook, make_rule
+from callgate.policy.settings_commands import SettingsCommands
 from callgate.session.hooks import GateHooks, SessionHooks, agent_of
 from callgate.session.nesting import NAME as NESTING
 from callgate.session.nesting import NestingPart
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "broken_settings",
+    "commands_of",
     "denied_whole",
     "gate_of",
     "hooks_feature",
@@ -56,6 +58,7 @@ def hooks_feature(functions: Mapping[str, Function] | None = None) -> Feature:
         record, journal, outer = opened.record, opened.journal, opened.needed(NESTING, NestingPart).parent
         asked = {line for each in (() if outer is None else outer.configs) for line in each.hooks}
         lines = [line for line in config.hooks if line not in asked or line.event not in CALL_EVENTS]
+        commands = commands_of(config)
         hooks = Hooks(
             lines,
             root=config.root,
@@ -66,14 +69,16 @@ def hooks_feature(functions: Mapping[str, Function] | None = None) -> Feature:
             transcript="" if journal.path is None else str(journal.path),
             functions=functions,
             phase=record.publish,
+            commands=commands,
             trusted=partial(config.still_trusted, fingerprint(config.root).digest if config.hooks else ""),
         )
         part: GateHooks = GateHooks(hooks)
         if config.hooks or config.settings.questions_notify is not None:
             nested = agent_of(opened.label, opened.path, record) if opened.path else None
-            part = SessionHooks(
-                hooks, opened, root=str(config.root), notify=config.settings.questions_notify, agent=nested
-            )
+            notify, origin = config.settings.questions_notify, config.origins.get("questions.notify")
+            ours = origin is not None and origin.layer in IN_REPOSITORY
+            place = partial(commands.place, notify or "", from_repository=ours)
+            part = SessionHooks(hooks, opened, root=str(config.root), notify=notify, place=place, agent=nested)
         return part
 
     return Feature("hooks", open_hooks, needs=frozenset({NESTING}))
@@ -136,6 +141,22 @@ def withheld_of(configs: Sequence[tuple[Config, str]], clock: Clock) -> Callable
         return [book.withheld() for book in books]
 
     return lambda path: next((rule for find in compiled() if (rule := find(path)) is not None), None)
+
+
+def commands_of(config: Config) -> SettingsCommands:
+    """Return the placement of the commands that the settings name. The sandbox is tested at the first command."""
+
+    def sandbox() -> "ProvenSandbox | None":
+        from callgate.policy.sandbox_policy import workspace_sandbox  # for commands alone
+
+        if not config.own_data or config.settings.sandbox_disabled:
+            return None
+        hosts = config.settings.sandbox_allow_hosts
+        found = workspace_sandbox(config.data, config.root, config.home, config.rules, hosts)
+        found.test()
+        return None if found.why_none else found
+
+    return SettingsCommands(str(config.root), sandbox)
 
 
 def sandbox_of(

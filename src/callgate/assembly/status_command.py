@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Mapping
+from functools import partial
 
+from callgate.assembly.settings import commands_of
 from callgate.config import Config
 from callgate.core.ports import Clock
 from callgate.host.clock import LoopClock
@@ -21,8 +23,8 @@ _CHANGED = "files of this folder changed since you trusted it; look at them with
 
 
 class StatusCommand:
-    """A command line for ``/bin/sh``, run in the workspace with the environment of hooks. A command set by the
-    repository runs only while the repository files are the ones that the user trusted.
+    """A command line for ``/bin/sh``, run in the workspace with the environment and the placement of hooks. A command
+    set by the repository runs only while the repository files are the ones that the user trusted.
 
     command  replaces the command in the settings
     """
@@ -44,6 +46,7 @@ class StatusCommand:
             "CALLGATE_PROJECT_DIR": str(config.root),
             "CALLGATE_EVENT": "StatusLine",
         }
+        self._commands = commands_of(config)
         self._checked = command is None and settings.from_repository
         self._digest = fingerprint(config.root).digest if self._checked else ""
 
@@ -60,5 +63,6 @@ class StatusCommand:
             timeout=TIME_LIMIT,
             limit=_LARGEST,
             grace=_GRACE,
+            place=partial(self._commands.place, self._command, from_repository=self._checked),
             linger=0.1,
         )

@@ -6,11 +6,11 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import Any, BinaryIO, TextIO, cast
 
-from callgate.cli.command_rows import ArgumentRow, CommandMisuse
+from callgate.cli.command_rows import ArgumentRow
 from callgate.cli.text_output import say
 from callgate.words.errors import UsageError
 
-JSONL = ArgumentRow("--jsonl", "JSON lines in and out")
+JSONL = ArgumentRow("--jsonl", "JSON lines in and out (the default)")
 FILE = ArgumentRow("FILE?", "where to read from (default: standard input)")
 
 
@@ -19,10 +19,8 @@ class UnusableLine(Exception):
 
 
 @contextmanager
-def json_input(file: str | None, *, jsonl: bool) -> Generator[BinaryIO]:
-    """Yield the lines of a file or of standard input. CommandMisuse without --jsonl."""
-    if not jsonl:
-        raise CommandMisuse("--jsonl is required")
+def json_input(file: str | None) -> Generator[BinaryIO]:
+    """Yield the lines of a file or of standard input."""
     if file not in (None, "-"):
         with open(file, "rb") as lines:
             yield lines

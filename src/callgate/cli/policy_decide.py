@@ -19,7 +19,7 @@ def decide(jsonl: bool, settings: str | None, file: str | None) -> int:
     "root": "/…"} and answer {"decision": "allow|ask|deny", "rule", "by", "why"}, one line each. Only the tool is
     required. Rules apply as if given on the command line; no settings are read except those of --settings. Nothing
     is run; only symbolic links below the root are resolved."""
-    with json_input(file, jsonl=jsonl) as lines:
+    with json_input(file) as lines:
         return decide_lines(lines, out(), CallJudge(settings))
 
 

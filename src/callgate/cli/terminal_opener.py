@@ -23,12 +23,16 @@ if TYPE_CHECKING:
 def opening_of(options: StartOptions) -> SessionOpener:
     """Return a function that opens the session. Modules are imported in a thread, so that keys are shown meanwhile."""
 
+    added: list[str] = []  # folders of /add-dir, which later sessions keep
+
     @asynccontextmanager
     async def opened(terminal: Terminal, start: SessionStart) -> AsyncGenerator[tuple[Session, Config]]:
         await asyncio.to_thread(import_module, "callgate.cli.start_session")
         from callgate.cli.start_session import config_of, open_session
 
-        wanted = _started(options, await _picked(terminal, options, start))
+        added.extend(map(str, start.folders))
+        further = replace(options, add_dir=(*options.add_dir, *added))
+        wanted = _started(further, await _picked(terminal, options, start))
         config = await asyncio.to_thread(config_of, wanted)
         if not options.bare and await _trusts(terminal, config):
             config = await asyncio.to_thread(config_of, wanted)

@@ -19,7 +19,7 @@ def rank(jsonl: bool, embeddings: str) -> int:
     """Read {"tools": [{"name", "description", "input_schema"?, "server"?, "server_description"?}, …]} and answer
     {"ready": true}; then, for each {"query": "…", "k": 10}, answer {"names": […]}, best first. An invalid line is
     answered with {"error": "…"}."""
-    with json_input(None, jsonl=jsonl) as lines:
+    with json_input(None) as lines:
         vectors = None if embeddings == "off" else tool_vectors()
         if embeddings == "on" and vectors is None:
             raise CallgateError(f"the embeddings are not installed: pip install '{EXTRA}'")

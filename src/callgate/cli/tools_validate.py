@@ -21,7 +21,7 @@ from callgate.words.arguments import Rejected
 def validate(jsonl: bool, file: str | None) -> int:
     """Read {"tool": {"name", "parameters": JSON Schema}, "raw": what the model wrote} and answer {"outcome":
     "accepted|repaired|rejected", "arguments", "repairs", "errors"}, one line each."""
-    with json_input(file, jsonl=jsonl) as lines:
+    with json_input(file) as lines:
         return validate_lines(lines, out())
 
 

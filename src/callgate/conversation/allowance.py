@@ -94,6 +94,12 @@ class Allowance:
         limits = self._limits
         if limits.max_turns is not None and self._turns >= limits.max_turns:
             return "limit", "turns", ""
+        ledger = self._record.ledger
+        if limits.max_tool_calls is not None and ledger.called > limits.max_tool_calls:
+            return "limit", "tool calls", f"{limits.max_tool_calls} calls were made."
+        failing = max(ledger.failing.items(), key=lambda each: each[1], default=("", 0))
+        if limits.max_failures is not None and failing[1] >= limits.max_failures:
+            return "limit", "failures", f"{failing[0]} failed {failing[1]} times in a row."
         if self.out_of_time:
             return "limit", "seconds", f"It has worked for {limits.max_seconds:g} s."
         return self.used_up(model)

@@ -7,7 +7,7 @@ from typing import Any, cast
 from callgate.conversation.view import AnswerText, History, View
 from callgate.core.call_ledger import CALL_FOLDS, EXECUTING, CallLedger
 from callgate.words import events
-from callgate.words.calls import CODES
+from callgate.words.calls import CODES, Status
 from callgate.words.endings import ENDINGS, RunReason
 from callgate.words.errors import StateError
 from callgate.words.messages import Message, Spent, Text, Usage
@@ -39,6 +39,8 @@ class Ledger(CallLedger):
     copying          all events so far were copied from another session
     agents           nested sessions by name, including ended ones
     charged          the number of the last charged event of each nested session
+    called           the number of tool calls of the model in the open run
+    failing          the number of consecutive failures by tool in the open run
     answer           the text of the model in the last run since its last tool call
     """
 
@@ -52,6 +54,8 @@ class Ledger(CallLedger):
         super().__init__(context=context, mode=mode)
         self.view = View()
         self.answer = AnswerText()
+        self.called = 0
+        self.failing: dict[str, int] = {}
         self.mode_before: Mode = "default"
         self.effort: WantedEffort | None = None
         self.model: str | None = None
@@ -170,6 +174,11 @@ def _message_added(ledger: Ledger, event: events.MessageAdded) -> None:
         ledger.open_results = True
 
 
+def _arrived(ledger: Ledger, event: events.CallArrived) -> None:
+    CALL_FOLDS[events.CallArrived](ledger, event)
+    ledger.called += not ledger.injected
+
+
 def _agent_opened(ledger: Ledger, event: events.AgentOpened) -> None:
     ledger.agents[event.name] = event
 
@@ -214,6 +223,7 @@ def _turn_ended(ledger: Ledger, event: events.TurnEnded) -> None:
 def _run_ended(ledger: Ledger, event: events.RunEnded) -> None:
     ledger.running, ledger.paused = False, event.reason == "paused"
     ledger.ended = event.reason
+    ledger.called, ledger.failing = 0, {}
 
 
 def _spent(
@@ -237,8 +247,12 @@ def _mode(ledger: Ledger, event: events.ModeSet) -> None:
 
 def _settled(ledger: Ledger, event: events.CallSettled) -> None:
     CALL_FOLDS[events.CallSettled](ledger, event)
+    name, row = ledger.calls[event.call_id].name, CODES[event.result.code]
     if event.result.code == "ok":
         ledger.denied_in_a_row = 0
+        ledger.failing.pop(name, None)
+    elif row.status is Status.ERROR and not row.denial and not ledger.injected:
+        ledger.failing[name] = ledger.failing.get(name, 0) + 1
     elif CODES[event.result.code].denial and not ledger.injected:
         ledger.denied_in_a_row += 1
         ledger.denied += 1
@@ -325,6 +339,7 @@ Ledger.FOLDS = cast(
         events.TurnEnded: _turn_ended,
         events.RunEnded: _run_ended,
         events.RequestRetried: _spent,
+        events.CallArrived: _arrived,
         events.CallSettled: _settled,
         events.Paused: _paused,
         events.ModeSet: _mode,

@@ -303,6 +303,7 @@ class Loop:
             because=because,
             limits=limits,
             injected=injected,
+            most_calls=self._limits.max_tool_calls,
             on_waiting=self._pause,
             on_resumed=self._resume,
         )

@@ -29,7 +29,7 @@ from callgate.words.events import MessageAdded, TurnEnded, TurnStarted
 from callgate.words.limits import Retries
 from callgate.words.messages import Message, ResultPart, Spent
 from callgate.words.model import WHOLE, RequestLimits, StopReason, ToolChoice
-from callgate.words.traits import Effects
+from callgate.words.traits import Effects, Traits
 from callgate.words.turns import Measures, TurnCause, TurnReason
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class Turn:
     """One turn: a message of the model and the results of its calls.
 
     injected    the calls of a message that no model writes
+    most_calls  the maximum number of calls of the run
     on_waiting  called when the turn starts to wait for the user
     on_resumed  called when the turn continues
     stop        the stop reason of the message, after ``run``
@@ -57,6 +58,7 @@ class Turn:
         because: TurnCause = "prompt",
         limits: RequestLimits | None = None,
         injected: InjectedCalls | None = None,
+        most_calls: int | None = None,
         on_waiting: Callable[[], None] = lambda: None,
         on_resumed: Callable[[], None] = lambda: None,
     ) -> None:
@@ -64,6 +66,7 @@ class Turn:
         self._record = equipment.record
         self._ledger = equipment.record.ledger
         self._clock = equipment.host.clock
+        self._most_calls = most_calls
         self._on_waiting = on_waiting
         self._on_resumed = on_resumed
         self._reader: asyncio.Task[None] | None = None
@@ -84,7 +87,7 @@ class Turn:
             confirmations=[entry.answer for entry in self._ledger.calls.values() if entry.answer is not None],
             resumable=equipment.resumable and because != "call",
             path=equipment.path,
-            skip=equipment.features.admits,
+            skip=equipment.features.admits if most_calls is None else self._skip,
             deps=equipment.deps,
         )
         recovery = recovery or Recovery(Retries())
@@ -115,6 +118,12 @@ class Turn:
     @property
     def remedy(self) -> Remedy:
         return self._source.remedy
+
+    def _skip(self, name: str, traits: Traits) -> Result | None:
+        if self._most_calls is not None and self._ledger.called > self._most_calls and not self._ledger.injected:
+            return outcomes.too_many_calls(self._most_calls)
+        admits = self._kit.features.admits
+        return None if admits is None else admits(name, traits)
 
     async def run(self) -> TurnEnded | None:
         """Run the turn and record its end. Return None if the turn was left open in the record."""

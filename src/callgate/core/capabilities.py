@@ -32,6 +32,7 @@ class ToolFacts:
     refused              returns the result for a previewed change that could not be applied
     general_traits       returns the traits that are valid for any arguments
     for_plan_mode        returns the tool for a session with this plan mode (``Planning``)
+    deps                 the class of the object that the tool takes from ``run.deps``
     """
 
     title: str = ""
@@ -48,6 +49,7 @@ class ToolFacts:
     refused: Callable[[Mapping[str, Any], ToolFailure], Result] | None = None
     general_traits: Callable[[], Traits] | None = None
     for_plan_mode: Callable[[Any], Tool] | None = None
+    deps: type | None = None
 
 
 @noun

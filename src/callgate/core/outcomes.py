@@ -149,6 +149,12 @@ def never_started() -> Result:
     return Result.failed("never_started", text, effects="none", started=False)
 
 
+def too_many_calls(most: int) -> Result:
+    """Return the result of a call beyond the maximum number of calls of a run."""
+    text = f"Not run: the limit of {most} tool calls for this task is reached. Answer with what is known."
+    return Result.failed("limit", text, effects="none", started=False)
+
+
 def not_kept() -> Result:
     text = "Never started: its arguments held a secret, which is not kept on disk. Send the call again if it is needed."
     return Result.failed("never_started", text, effects="none", started=False)

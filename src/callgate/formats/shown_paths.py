@@ -34,6 +34,27 @@ def shown_paths(text: str, root: str = "") -> str:
 _BEFORE = r"(?<![\w./~-])"
 
 
+def without_path(text: str, path: str) -> str:
+    """Return a text with "this file" in place of the path. Used where the path is shown above the text."""
+    if not path or (len(path) < 3 and "/" not in path):  # a short name may be a word of the text
+        return text
+    return re.sub(rf"{_BEFORE}{re.escape(path)}(?![\w/-]|\.\w)", "this file", text)
+
+
+def shortened_call(line: str, path: str, columns: int, mark: str = "…") -> str:
+    """Return the line of a call in at most this number of columns. A path in the line is shortened in the middle, other
+    text at the end."""
+    before, found, after = line.rpartition(path) if path else (line, "", "")
+    left = columns - width(before) - width(after)
+    if found and left >= min(_SHORTEST, width(found)):
+        return f"{before}{shortened(found, left, mark)}{after}"
+    return clipped(line, columns, mark)
+
+
+_SHORTEST = 6
+"""The minimum columns of a path; with fewer, the line is cut at the end."""
+
+
 def shortened(path: str, columns: int, mark: str = "…") -> str:
     """Return the path in at most this number of columns. Folders are left out in the middle: ``src/…/name.py``. The
     file name stays whole if it fits."""

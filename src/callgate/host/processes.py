@@ -7,7 +7,7 @@ that the event loop never blocks. The guard process of the program reaps and end
 
 import os
 from asyncio import CancelledError, current_task
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -51,6 +51,7 @@ async def run_process(
     limit: int = 1_000_000,
     grace: float = 2.0,
     linger: float = 1.0,
+    place: Callable[[Command], Command] | None = None,
 ) -> Finished:
     """Run a program in a POSIX session of its own and wait for its end. Raise OSError if it cannot be started.
 
@@ -59,12 +60,15 @@ async def run_process(
 
     limit   the maximum size of each output in bytes
     linger  how many more seconds output is read if child processes keep it open after a normal exit
+    place   called in a thread; returns the command to run instead, for example inside a sandbox
     """
     _check_system()
     from callgate.host.program_run import ProgramRun  # rarely needed at start
 
     out, err = _Kept(limit), _Kept(limit)
     command = Command(tuple(argv), str(cwd), env, stdin)
+    if place is not None:
+        command = await in_thread(partial(place, command))
     running = ProgramRun(command, out.take, err.take, linger=linger, releases=True)
     timers: list[Timer] = []
     expired = False

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from os.path import expanduser
 from posixpath import dirname
 
 from callgate import shell
@@ -32,7 +33,7 @@ def choices_for(case: Case) -> tuple[Choice, ...]:
     none, choices are derived from the call: prefix of a command, file and folder, host, agent, single arguments, the
     whole tool, the whole MCP server.
     """
-    subject = Subject(case, root="", home="")
+    subject = Subject(case, root=case.root or case.resolve_path(".").resolved, home=expanduser("~"))
     is_command = "command" in subject.declared.kinds
     label = "exactly this command" if is_command else "exactly these arguments"
     if why_outside(subject):

@@ -2,8 +2,8 @@
 
 The files are all files of ``.callgate``, ``.mcp.json``, and files that hooks, MCP servers and other commands of the
 settings name. A link is listed with its target path; a target inside the repository is listed too. Files that the
-named programs read (a Makefile, imported modules) are not listed: a user who trusts ``make lint`` trusts the
-Makefile.
+named programs read (a Makefile, imported modules) are not listed: commands of a repository run inside the sandbox if
+one is in force.
 """
 
 import json

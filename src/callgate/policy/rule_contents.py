@@ -11,7 +11,6 @@ from posixpath import join, normpath
 from typing import Protocol
 
 from callgate import shell
-from callgate.core.capabilities import facts_of
 from callgate.policy.hosts import HostPattern, host_pattern
 from callgate.policy.implied_paths import is_broad_glob, may_contain, spellings
 from callgate.policy.path_patterns import PathPattern, parse_path_pattern
@@ -207,7 +206,7 @@ class ExactArguments:
 
     def covers(self, subject: Subject) -> bool:
         same = subject.case.arguments_hash == self.hashed
-        return same and (subject.replaced_program is None or facts_of(subject.case.tool).sandbox is not None)
+        return same and (subject.replaced_program is None or subject.has_sandbox)
 
 
 @noun

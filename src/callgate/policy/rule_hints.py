@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from callgate.policy.entries import RuleLine, SettingsFault
 from callgate.policy.rule_contents import CommandContent, DeclaredContent, PathContent
 from callgate.policy.rules import Rule, server_of, sure_server
-from callgate.policy.well_known import meant_by
+from callgate.policy.well_known import TABLE, meant_by
 
 _ALMOST_MCP = re.compile(r"mcp_(?!_)|mcp-")
 _CLOSE = 0.7
@@ -46,8 +46,19 @@ def _on_name(name: str, tools: Collection[str], servers: Collection[str]) -> str
         return _on_server(name, servers)
     if _ALMOST_MCP.match(name):
         return "tools of servers are called mcp__server__tool, with two underscores each: write mcp__ if that is meant"
-    meant = meant_by(name)
+    meant = _close_to(name, tools) or meant_by(name)
     return f"tools are named exactly: if {meant} is meant, write that" if meant else None
+
+
+def _close_to(name: str, tools: Collection[str]) -> str | None:
+    """Return the tool whose name is most similar to an unknown name; None if there is no similar name."""
+    if name in TABLE or not tools:
+        return None
+    from difflib import get_close_matches  # only for an unknown name
+
+    small = {each.lower(): each for each in sorted(tools)}
+    close = get_close_matches(name.lower(), small, n=1, cutoff=_CLOSE)
+    return small[close[0]] if close else None
 
 
 def _on_server(name: str, servers: Collection[str]) -> str | None:

@@ -92,6 +92,14 @@ class SettingValues:
     limits_max_turns: int | None = setting(
         kinds.COUNT, _LOOP.max_turns, "The number of turns for a prompt. Default: no limit."
     )
+    limits_max_tool_calls: int | None = setting(
+        kinds.COUNT, _LOOP.max_tool_calls, "The number of tool calls for a prompt. Default: no limit."
+    )
+    limits_max_failures: int | None = setting(
+        kinds.COUNT,
+        _LOOP.max_failures,
+        "The number of failures of one tool in a row that ends a run. Default: no limit.",
+    )
     limits_max_output_tokens: int | None = setting(
         kinds.TOKENS, _LOOP.max_output_tokens, "The number of tokens that the model may write for a prompt."
     )

@@ -139,6 +139,13 @@ class Subject:
         found = ((name, replaceable_program(name, path, *places)) for name in names)
         return {name: file for name, file in found if file is not None}
 
+    @property
+    def has_sandbox(self) -> bool:
+        """True if a sandbox is in force for the tool: a program of the workspace is confined, and PATH of a command
+        outside does not find it."""
+        sandbox = facts_of(self.case.tool).sandbox
+        return sandbox is not None and not sandbox.why_none
+
     @cached_property
     def replaced_program(self) -> str | None:
         """The reason why a program is not the known program of its name; None if there is no such program."""
@@ -221,8 +228,8 @@ class Subject:
     def not_granted(self) -> str | None:
         """The reason why no command rule covers the command, independent of its words: its folder or environment.
         None if there is no such reason."""
-        if self.replaced_program is not None and facts_of(self.case.tool).sandbox is None:
-            return self.replaced_program  # in a sandbox it is confined, and outside PATH does not find it
+        if self.replaced_program is not None and not self.has_sandbox:
+            return self.replaced_program
         if self.unsafe_variable is not None:
             return f"{self.unsafe_variable} beside the command may change what it does"
         folder = self.folder or ("." if self.case.root else None)

@@ -43,14 +43,21 @@ def repository_top(folder: Path) -> Path | None:
     return next((each for each in (folder, *folder.parents) if os.path.lexists(each / ".git")), None)
 
 
+def branch_of(root: Path) -> str:
+    """Return the name of the branch that is checked out in a folder, or an empty string."""
+    top = repository_top(root)
+    head = "" if top is None else _first_line(_records(top / ".git") / "HEAD")
+    return visible(head[5:].removeprefix("refs/heads/")[:_LONGEST_NAME]) if head.startswith("ref: ") else ""
+
+
 def _git(root: Path) -> str:
     top = repository_top(root)
     if top is None:
         return "no repository"
     records = _records(top / ".git")
-    head = _first_line(records / "HEAD")
-    if head.startswith("ref: "):
-        said = f"branch {visible(head[5:].removeprefix('refs/heads/')[:_LONGEST_NAME])}"
+    head, branch = _first_line(records / "HEAD"), branch_of(root)
+    if branch:
+        said = f"branch {branch}"
     else:
         said = f"no branch, at commit {head[:12]}" if head[:12].isalnum() else "a repository that cannot be read"
     under_way = next((name for file, name in _UNDER_WAY.items() if os.path.lexists(records / file)), None)

@@ -12,6 +12,7 @@ from callgate.conversation.feature import Feature, FeaturePart, OpenSession
 from callgate.conversation.record import Record
 from callgate.core.ports import Case
 from callgate.host.environment import scrubbed
+from callgate.host.ports import Command
 from callgate.host.processes import run_process
 from callgate.policy.hooks.hook_protocol import AGENT_EVENTS
 from callgate.policy.hooks.hooks import UNTOUCHED, Hooks, Outcome
@@ -65,11 +66,19 @@ class SessionHooks(GateHooks):
     """The hooks of one session. It runs the hooks of each event and applies their answers.
 
     notify  a command line that is run for every question, to notify an absent user
+    place   places this command inside or outside the sandbox
     agent   set for a nested session: SubagentStart and SubagentStop are run instead of Stop
     """
 
     def __init__(
-        self, hooks: Hooks, opened: OpenSession, *, root: str, notify: str | None = None, agent: Agent | None = None
+        self,
+        hooks: Hooks,
+        opened: OpenSession,
+        *,
+        root: str,
+        notify: str | None = None,
+        place: Callable[[Command], Command] | None = None,
+        agent: Agent | None = None,
     ) -> None:
         super().__init__(hooks)
         self._agent = agent
@@ -78,6 +87,7 @@ class SessionHooks(GateHooks):
         self._record = opened.record
         self._clock = opened.host.clock
         self._notify = notify
+        self._place = place
         self._started = False
         self._context: tuple[str, ...] = ()
         self._programs: set[str] = set()  # programs whose calls the prompt hooks have allowed
@@ -227,6 +237,7 @@ class SessionHooks(GateHooks):
             clock=self._clock,
             stdin=message.encode(),
             timeout=_NOTIFY_TIMEOUT,
+            place=self._place,
         )
         if finished.timed_out or finished.returncode:
             how = "took too long" if finished.timed_out else f"ended with {finished.returncode}"

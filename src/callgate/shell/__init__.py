@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from callgate.shell.prefixes import quoted_command as quoted_command
     from callgate.shell.programs.inner_commands import CommandRun as CommandRun
     from callgate.shell.programs.inner_commands import find_inner_commands as find_inner_commands
+    from callgate.shell.programs.program_table import runs_project as runs_project
     from callgate.shell.reach import Doubt as Doubt
     from callgate.shell.reach import doubt as doubt
     from callgate.shell.reach import reaches as reaches
@@ -66,6 +67,7 @@ _MODULES = {
     "command_patterns": ("ShellPattern", "matches", "parse_pattern"),
     "prefixes": ("prefix_of", "quoted_command"),
     "programs.inner_commands": ("CommandRun", "find_inner_commands"),
+    "programs.program_table": ("runs_project",),
     "reach": ("Doubt", "doubt", "reaches"),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}

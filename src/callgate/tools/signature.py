@@ -7,7 +7,19 @@ from functools import partial
 from inspect import Parameter as Declared
 from inspect import isroutine, signature, unwrap
 from types import NoneType, UnionType
-from typing import Annotated, Any, ForwardRef, Literal, Union, cast, get_args, get_origin, get_type_hints, is_typeddict
+from typing import (
+    Annotated,
+    Any,
+    ForwardRef,
+    Literal,
+    Protocol,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from callgate.core.ports import Run
 from callgate.words.errors import ToolDefinitionError
@@ -24,14 +36,17 @@ class Parameter:
     name: str
     hint: Any
     default: Any = MISSING
+    is_annotated: bool = True
 
 
 @noun
 class Signature:
-    """The parameters of a function. The parameter that receives the Run is not included; ``run`` is its name."""
+    """The parameters of a function. The parameter that receives the Run is not included; ``run`` is its name, and
+    ``deps`` the class X of the annotation ``Run[X]``."""
 
     parameters: tuple[Parameter, ...]
     run: str | None = None
+    deps: type | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -51,18 +66,19 @@ def read_signature(fn: Callable[..., Any], tool: str, scope: Mapping[str, Any] |
     namespace = _namespace(fn, scope or {})
     found: list[Parameter] = []
     run: str | None = None
+    deps: type | None = None
     for position, each in enumerate(declared):
         if each.name in bound:
             continue
         _refuse_unfillable(each, position, tool)
         hint = _resolve(each, namespace, tool)
         if not _is_run(hint):
-            found.append(Parameter(each.name, hint, each.default))
+            found.append(Parameter(each.name, hint, each.default, each.annotation is not MISSING))
         elif run is None:
-            run = each.name
+            run, deps = each.name, _deps_of(hint)
         else:
             raise ToolDefinitionError(f"tool {tool!r}: both {run!r} and {each.name!r} ask for the Run")
-    return Signature(tuple(found), run)
+    return Signature(tuple(found), run, deps)
 
 
 def inside_partials(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -137,6 +153,16 @@ def _is_run(hint: Any) -> bool:
     if get_origin(hint) in (Union, UnionType):
         return {get_origin(kind) or kind for kind in get_args(hint) if kind is not NoneType} == {Run}
     return (get_origin(hint) or hint) is Run
+
+
+def _deps_of(hint: Any) -> type | None:
+    """Return the class X of ``Run[X]``; None without a class, and for a Protocol."""
+    if get_origin(hint) in (Annotated, Union, UnionType):
+        return next((found for kind in get_args(hint) if (found := _deps_of(kind)) is not None), None)
+    wanted = next(iter(get_args(hint)), None) if get_origin(hint) is Run else None
+    if not isinstance(wanted, type) or wanted is Any or get_origin(wanted) is not None:
+        return None
+    return None if Protocol in wanted.__mro__ else wanted
 
 
 Remade = dict[Any, Any]

@@ -92,6 +92,7 @@ class FunctionTool(Generic[P, R]):
             always_loaded=options.get("always_loaded", False),
             stages=options.get("stages", False),
             general_traits=lambda: declared.general,
+            deps=shape.takes.deps,
         )
         self.undeclared: tuple[str, ...] = undeclared(arguments, options)
         """Advice for each argument that looks like a command, an address or a path and is not declared."""
@@ -191,7 +192,7 @@ def schema_tool(
 
 
 def _noted(made: FunctionTool[..., Any]) -> FunctionTool[..., Any]:
-    """Warn of each undeclared argument, at the line of code that makes the tool."""
+    """Warn of each undeclared argument and of arguments without a type, at the line of code that makes the tool."""
     for text in made.undeclared:
         warn(f"tool {made.spec.name!r}: {text}", UndeclaredArgument, stacklevel=3)
     return made
@@ -209,7 +210,12 @@ def _define(fn: Callable[..., Any], options: ToolOptions, scope: Mapping[str, An
     shape = read_parameters(takes, said.parameters, name)
     spec = ToolSpec(name, options.get("description", said.description), shape.schema)
     preview = read_preview(options.get("preview"), name, takes, scope)
-    return FunctionTool[..., Any](fn, spec, shape, options, preview)
+    made = FunctionTool[..., Any](fn, spec, shape, options, preview)
+    bare = [each.name for each in takes.parameters if not each.is_annotated]
+    if bare and inside_partials(fn).__name__ != "<lambda>":
+        names = ", ".join(map(repr, bare))
+        made.undeclared += (f"no annotation for {names}, so the model may pass any JSON value: write {bare[0]}: str",)
+    return made
 
 
 def _own_copy(tool: str, parameters: Mapping[str, Any]) -> dict[str, Any]:

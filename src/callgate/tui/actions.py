@@ -100,7 +100,12 @@ class InputActions:
             self._frames.hint("Ctrl-C once more quits", TWICE)
 
     def quit(self) -> None:
-        self._app.quit()
+        """Exit. While the agent works or a command runs, a second press is needed."""
+        fold = self._app.fold
+        if (fold.status == "working" or fold.running) and not self._twice("quit"):
+            self._frames.hint("Work is in progress: Ctrl-D once more quits", TWICE)
+        else:
+            self._app.quit()
 
     def cycle_mode(self) -> None:
         mode = self._app.fold.mode

@@ -11,6 +11,8 @@ from dataclasses import replace
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from prompt_toolkit.enums import EditingMode
+
 from callgate._version import __version__
 from callgate.formats.shown_paths import home_path
 from callgate.tui.actions import InputActions
@@ -178,7 +180,7 @@ class TerminalApp:
         from callgate.tui.commands import read_custom
 
         async with self._opener(self, start) as (session, config):
-            await self._show_session(session, config)
+            await self._show_session(session, config, again=bool(start.folders))
             for sent in self.unsent:
                 self.post(sent)
             self.unsent.clear()
@@ -200,7 +202,8 @@ class TerminalApp:
             self.frames.flush()
         return following
 
-    async def _show_session(self, session: Session, config: Config) -> None:
+    async def _show_session(self, session: Session, config: Config, *, again: bool) -> None:
+        """Show the session. If ``again`` is True, its conversation is on the screen already."""
         events = [event for _number, event in await session.events_after(0)]
         fold, earlier = ConversationFold(), fold_of(events)
         fold.apply_all(events)
@@ -226,7 +229,7 @@ class TerminalApp:
             self.theme = theme_for(encoding=sys.stdout.encoding, name=config.settings.tui_theme)
         fold.status, fold.mode = session.status, session.mode
         fold.model, fold.title = session.model, session.title
-        self.frames.shown += [*self.fold.take_all(), *hello, *printed]
+        self.frames.shown += [*self.fold.take_all(), *([] if again else [*hello, *printed])]
         self.fold = fold
         self.actions.configure(config)
         self.composer.configure(config)
@@ -301,6 +304,17 @@ class TerminalApp:
     @property
     def keys(self) -> Sequence[KeyAction]:
         return self.actions.rows
+
+    @property
+    def vim(self) -> bool:
+        return self.application.editing_mode == EditingMode.VI
+
+    def use_vim(self, vim: bool) -> None:
+        self.application.use_vim(vim)
+        self.redraw()
+
+    def copy(self, text: str) -> None:
+        self.application.copy(text)
 
     @property
     def viewed(self) -> ViewName:
@@ -428,6 +442,10 @@ class TerminalApp:
 
 
 def greeting(session: Session, config: Config) -> list[Block]:
-    """Return the first lines on the screen: program, model, folder, and the warnings of this start."""
-    first = f"callgate {__version__}  {session.model}  {home_path(config.root)}  /help lists commands, ? keys"
+    """Return the first lines on the screen: program, model, folder and branch, and the warnings of this start."""
+    from callgate.prompt.environment_facts import branch_of  # not needed for the first prompt
+
+    branch = branch_of(config.root)
+    where = f"{home_path(config.root)} ({branch})" if branch else home_path(config.root)
+    first = f"callgate {__version__}  {session.model}  {where}"
     return [NoticeBlock(first), *(NoticeBlock(note, "warning") for note in session.notes)]

@@ -77,7 +77,7 @@ def _inserts(app: InnerTerminal) -> bool:
     return vim_state(app) in ("", "insert", "replace")
 
 
-def _may_interrupt(app: InnerTerminal) -> bool:
+def may_interrupt(app: InnerTerminal) -> bool:
     """Return False while vim uses Escape to leave insert mode, a selection or a partial command."""
     state = app.application.vi_state
     return vim_state(app) in ("", "normal") and state.operator_func is None and not state.waiting_for_digraph
@@ -89,7 +89,7 @@ _WHEN: Mapping[tuple[Context, str], Callable[[InnerTerminal], bool]] = {
     ("input", "answer"): _may_answer,
     ("input", "queue"): lambda app: not _may_answer(app),
     ("input", "keys"): _is_empty,
-    ("input", "interrupt"): _may_interrupt,
+    ("input", "interrupt"): may_interrupt,
     ("input", "search_history"): _inserts,
     ("input", "paste_image"): _inserts,
 }

@@ -14,6 +14,10 @@ from callgate.words.pending import Ended
 Level = Literal["info", "warning", "error"]
 
 
+TYPED = "typed_"
+"""The start of the ids of calls that the user typed as ``!command``."""
+
+
 @noun
 class PromptBlock:
     """A message of the user. ``attached`` is the number of images and files in it."""

@@ -1,15 +1,15 @@
-"""The footer: the user's status line, then the agent's activity, mode, model, context and cost."""
+"""The footer: the user's status line, then one line with the agent's activity, mode, model, context and cost."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from time import time
 from typing import TYPE_CHECKING
 
 from callgate.formats.columns import clipped, width
 from callgate.formats.display import visible
 from callgate.tui.activity import activity_line
-from callgate.tui.bindings import vim_state
+from callgate.tui.bindings import may_interrupt, vim_state
 from callgate.tui.theme import MODE_STYLES
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ Part = tuple[str, str]
 def footer_lines(app: InnerTerminal, hint: str) -> list[str]:
     fold, theme, own = app.fold, app.theme, app.statusline
     state = "starting" if app.session is None else visible(activity_line(fold, time())) or fold.status.replace("_", " ")
-    shown_hint = hint or ("Esc interrupts" if fold.status == "working" and app.receiver.part != "card" else "")
+    quits = "Esc interrupts" if may_interrupt(app) else "Esc Esc interrupts"  # the first Esc leaves vim's insert mode
+    shown_hint = hint or (quits if fold.status == "working" and app.receiver.part != "card" else "")
     parts: list[Part] = [
         (vim_state(app).upper(), "grey"),
         (state, "grey"),
@@ -34,9 +35,11 @@ def footer_lines(app: InnerTerminal, hint: str) -> list[str]:
         ("" if not fold.cost else f"${fold.cost:.2f}" if fold.cost >= 0.01 else "under $0.01", "grey"),
     ]
     lines = [] if own is None else own.lines(colours=theme.colours, keep_place=app.application.full_screen)
-    columns, between = app.application.output.get_size().columns, theme.sign(" · ", " - ")
-    for packed in _packed(parts, width(between), columns - 1):
-        lines.append(" " + theme.paint(between, "grey").join(theme.paint(text, style) for text, style in packed))
+    size, between = app.application.output.get_size(), theme.sign(" · ", " - ")
+    is_narrow = size.columns < _WIDE and size.rows > _LOW
+    for at in (slice(0, 3), slice(3, None)) if is_narrow else (slice(None),):
+        shown = _fitted(dict(enumerate(parts[at], at.start or 0)), width(between), size.columns - 1)
+        lines.append(" " + theme.paint(between, "grey").join(theme.paint(text, style) for text, style in shown))
     return lines
 
 
@@ -49,18 +52,25 @@ def context_used(session: Session) -> str:
     return f"{100 * use.count.total / use.limits.usable:.0f}% of context"
 
 
-def _packed(parts: Sequence[Part], between: int, columns: int) -> list[list[Part]]:
-    """Distribute the elements over as few lines as possible, so that the mode stays visible in a narrow terminal."""
-    lines: list[list[Part]] = []
-    used = 0
-    for text, style in parts:
-        if not text:
-            continue
-        text = clipped(text, columns)
-        if lines and used + between + width(text) <= columns:
-            lines[-1].append((text, style))
-            used += between + width(text)
-        else:
-            lines.append([(text, style)])
-            used = width(text)
-    return lines
+_WIDE, _LOW = 80, 12
+"""Terminals with fewer columns have two lines, except low terminals."""
+_LEAST_NEEDED = (6, 4, 5, 0, 2)
+"""The elements that are left out of a line, in this order: cost, model, context, vim's mode, the hint."""
+
+
+def _fitted(parts: Mapping[int, Part], between: int, columns: int) -> list[Part]:
+    """Return the elements for one line. The number of lines depends on the terminal alone, so that the screen does not
+    move while the agent works; what the agent does and the mode stay visible."""
+    kept = {at: part for at, part in parts.items() if part[0]}
+
+    def room() -> int:
+        return columns - sum(width(text) + between for text, _ in kept.values()) + between
+
+    for at in _LEAST_NEEDED:
+        if room() < 0 and len(kept) > 1:
+            kept.pop(at, None)
+    if room() < 0:
+        at = min(kept)
+        text, style = kept[at]
+        kept[at] = (clipped(text, max(width(text) + room(), 1)), style)
+    return [*kept.values()]

@@ -37,7 +37,7 @@ ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("anywhere", "cycle_mode", ("s-tab",), "the next permission mode"),
     KeyAction("anywhere", "redraw", ("c-l",), "draw the screen again"),
     KeyAction("anywhere", "suspend", ("c-z",), "suspend the program; fg brings it back"),
-    KeyAction("anywhere", "quit", ("c-d",), "quit, if the input is empty"),
+    KeyAction("anywhere", "quit", ("c-d",), "quit, if the input is empty; while work is in progress, twice"),
     KeyAction("anywhere", "keys", ("f1",), "the keys of the place"),
     KeyAction("input", "submit", ("enter",), "send the message; while the agent works, it is read after this step"),
     KeyAction("input", "queue", ("tab",), "while the agent works: send the message when it is done"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from asyncio import Task
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from callgate.tui.keys import Context, KeyAction
@@ -107,6 +108,16 @@ class Terminal(Protocol):
         ...
 
     @property
+    def vim(self) -> bool:
+        """True if the input line has the keys of vim."""
+        ...
+
+    def use_vim(self, vim: bool) -> None: ...
+
+    def copy(self, text: str) -> None:
+        """Ask the terminal to copy the text to its clipboard (OSC 52)."""
+
+    @property
     def viewed(self) -> ViewName: ...
 
     def view(self, name: ViewName) -> None:
@@ -120,11 +131,15 @@ class Terminal(Protocol):
 @noun
 class SessionStart:
     """The session to open: a new session (``new``), the session to resume (``resume``), or a copy of that session
-    (``fork``). By default, the session of the command line."""
+    (``fork``). By default, the session of the command line.
+
+    folders  further folders that may be read, from now on
+    """
 
     resume: str = ""
     fork: bool = False
     new: bool = False
+    folders: tuple[Path, ...] = ()
 
 
 SessionOpener = Callable[[Terminal, SessionStart], "AbstractAsyncContextManager[tuple[Session, Config]]"]

@@ -6,6 +6,7 @@ the screen. Finished lines are written once and belong to the terminal's scrollb
 
 import os
 import sys
+from base64 import b64encode
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from math import ceil
@@ -149,6 +150,11 @@ class InlineApplication(Application[int]):
 
     def use_vim(self, vim: bool) -> None:
         self.editing_mode = EditingMode.VI if vim else EditingMode.EMACS
+
+    def copy(self, text: str) -> None:
+        """Write the text to the clipboard of the terminal (OSC 52)."""
+        self.output.write_raw(f"\x1b]52;c;{b64encode(text.encode()).decode()}\x07")
+        self.output.flush()
 
     def type_text(self) -> None:
         """Leave vim's normal mode, so that the next keys are text."""

@@ -92,7 +92,9 @@ CODES: Mapping[Code, CodeRow] = {
     "blocked_by_hook": CodeRow(_S.ERROR, "a hook said no, or put in arguments that are not valid", denial=True),
     "tool_error": CodeRow(_S.ERROR, "the tool raised, or failed in its own words", cascades=True),
     "timed_out": CodeRow(_S.ERROR, "its own timeout, or a lock it waited for too long", cascades=True),
-    "limit": CodeRow(_S.ERROR, "it is larger than a call may be, and was not run"),
+    "limit": CodeRow(
+        _S.ERROR, "it is larger than a call may be, or beyond the number of calls of a run, and was not run"
+    ),
     "outcome_unknown": CodeRow(_S.ERROR, "it had started and its end is not known"),
 }
 """All codes of results; the reference is generated from this table."""

@@ -26,6 +26,7 @@ LONGEST_ANSWER = 20_000
 """The maximum length of a written answer in characters."""
 
 
+_WOULD = (" would", " would allow it", " would allow that")
 _canonical = JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 
 
@@ -227,6 +228,12 @@ class Question:
     def is_about_call(self) -> bool:
         """True for a question about a call. False for a question of a feature, a server or the embedding program."""
         return not self.call_id.startswith(ASK_PREFIX)
+
+    @property
+    def why(self) -> str:
+        """The reason without the rules that would allow the call, for interfaces that show the choices."""
+        why, _, would = self.reason.rpartition("; ")
+        return why if why and would.endswith(_WOULD) else self.reason
 
     @property
     def whole_preview(self) -> ChangeSet | None:

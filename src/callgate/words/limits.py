@@ -100,6 +100,8 @@ class LoopLimits:
     max_seconds        maximum duration of a run
     max_cost           maximum cost of the whole session in dollars, also across restarts
     warn_cost          cost in dollars above which the user is warned
+    max_tool_calls     maximum number of tool calls of a run; further calls are not run, and the run ends
+    max_failures       number of consecutive failures of one tool after which the run ends
     max_truncations    number of consecutive truncated messages after which the run ends
     denials_in_a_row   number of consecutive denials after which the agent pauses until the user continues it
     denials            number of denials, consecutive or not, after which the agent pauses
@@ -111,6 +113,8 @@ class LoopLimits:
     max_seconds: float | None = None
     max_cost: float | None = None
     warn_cost: float | None = None
+    max_tool_calls: int | None = None
+    max_failures: int | None = None
     max_truncations: int = 3
     denials_in_a_row: int = 3
     denials: int = 20

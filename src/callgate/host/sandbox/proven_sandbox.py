@@ -210,9 +210,6 @@ class ProvenSandbox:
         if self._sandbox is None:
             return command
         places = () if self._files is None else (self._files.root,)
-        with suppress(SandboxRefused):
-            profile = self._profile()
-            places = (*places, *profile.tops, profile.scratch)
         return replace(command, env=fixed_environment(command.env, *places))
 
     def denied(self, text: str, output: str, returncode: int, hosts: Sequence[HostDecision]) -> "DeniedAccess | None":

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import isfinite
 
-from callgate.policy.entries import EVENTS, IN_REPOSITORY, HookLine, SettingsFault
+from callgate.policy.entries import EVENTS, HookLine, SettingsFault
 from callgate.policy.hooks.hook_protocol import CALL_EVENTS, SUBJECTS
-from callgate.policy.hooks.hook_runners import Function, parse_address, shown_address, target_fault
+from callgate.policy.hooks.hook_runners import Function, is_from_repository, parse_address, shown_address, target_fault
 from callgate.policy.setting_kinds import EXPRESSION
 from callgate.words.noun import noun
 
@@ -50,7 +50,7 @@ def load(
                 name=_named(line),
                 pattern=None if line.matcher in _ALL else re.compile(line.matcher),
                 fail_closed=line.fail_closed,
-                only_tightens=line.origin.layer in IN_REPOSITORY,
+                only_tightens=is_from_repository(line),
             )
             hooks[line.event] = (*hooks.get(line.event, ()), hook)
     return hooks, tuple(faults)

@@ -19,10 +19,11 @@ from callgate.core.ports import Clock
 from callgate.host.host_addresses import HttpTarget, system_addresses, target_of
 from callgate.host.processes import run_process
 from callgate.host.threads import in_thread
-from callgate.policy.entries import HookLine
+from callgate.policy.entries import IN_REPOSITORY, HookLine
 from callgate.policy.hooks.hook_answers import LARGEST, read_exit, read_json
 from callgate.policy.hooks.hook_protocol import SILENT, HookAnswer, HookFailure
 from callgate.policy.setting_kinds import CALLABLE
+from callgate.policy.settings_commands import SettingsCommands
 from callgate.words.errors import UsageError, in_words
 from callgate.words.noun import noun
 
@@ -33,12 +34,22 @@ answer, or None. The function may be async."""
 
 @noun
 class HookEnvironment:
-    """The environment of a hook. ``functions`` are the Python hooks registered in code, by name."""
+    """The environment of a hook.
+
+    functions  the Python hooks registered in code, by name
+    commands   places the commands of hooks inside or outside the sandbox
+    """
 
     root: str
     clock: Clock
     environ: Mapping[str, str]
     functions: Mapping[str, Function]
+    commands: SettingsCommands | None = None
+
+
+def is_from_repository(line: HookLine) -> bool:
+    """Return True if the hook is from the repository."""
+    return line.origin.layer in IN_REPOSITORY
 
 
 def target_fault(line: HookLine, functions: Mapping[str, Function]) -> str | None:
@@ -94,7 +105,7 @@ def _late(line: HookLine) -> HookFailure:
 
 
 async def _command(line: HookLine, payload: bytes, around: HookEnvironment) -> HookAnswer | HookFailure:
-    event = line.event
+    event, commands = line.event, around.commands
     done = await run_process(
         ["/bin/sh", "-c", line.target],
         cwd=around.root,
@@ -103,6 +114,9 @@ async def _command(line: HookLine, payload: bytes, around: HookEnvironment) -> H
         stdin=payload,
         timeout=line.timeout,
         limit=LARGEST,
+        place=None
+        if commands is None
+        else partial(commands.place, line.target, from_repository=is_from_repository(line)),
     )
     return _late(line) if done.timed_out else read_exit(event, done)
 

@@ -26,6 +26,7 @@ from callgate.policy.hooks.hook_protocol import (
 )
 from callgate.policy.hooks.hook_runners import Function, HookEnvironment, ask
 from callgate.policy.placement import OUTSIDE_CHECK
+from callgate.policy.settings_commands import SettingsCommands
 from callgate.words.calls import HOOK_STOP, Result
 from callgate.words.decisions import Allow, Ask, Deny
 from callgate.words.errors import UsageError, in_words
@@ -65,6 +66,7 @@ class Hooks:
     functions  the Python hooks registered in code, by target
     trusted    callback that returns whether the user still trusts the files of the repository; if not, hooks of the
                repository fail
+    commands   places the commands of hooks inside or outside the sandbox
 
     While ``faults`` is not empty, the gate denies every call. A hook with a fault never runs.
     """
@@ -83,11 +85,13 @@ class Hooks:
         functions: Mapping[str, Function] | None = None,
         trusted: Callable[[], bool] = lambda: True,
         phase: Callable[[PhaseStarted | PhaseEnded], object] = lambda event: None,
+        commands: SettingsCommands | None = None,
     ) -> None:
         given = functions or {}
         self._hooks, faults = load(lines, given)
         self.faults: tuple[SettingsFault, ...] = faults
-        self._around = HookEnvironment(str(root), clock, scrubbed(os.environ if environ is None else environ), given)
+        environ = scrubbed(os.environ if environ is None else environ)
+        self._around = HookEnvironment(str(root), clock, environ, given, commands)
         self._covers = covers
         self._report = report
         self._trusted = trusted

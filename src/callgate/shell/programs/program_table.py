@@ -130,11 +130,16 @@ def step_of(name: str, words: Words, start: int = 1) -> tuple[str, int]:
     return name, start
 
 
+def runs_project(name: str, words: Words) -> bool:
+    """Return True if the program or its subcommand runs files of the project in whose folder it starts."""
+    return not PROJECT_PROGRAMS.isdisjoint((name, step_of(name, words)[0]))
+
+
 def depends_on_folder(name: str, words: Words) -> bool:
     """Return True if the folder in which the program starts decides which files it runs: it runs files of the project,
     or programs named in settings of a repository, or it has no row."""
     program = PROGRAMS.get(name)
-    return program is None or program.runs_settings or not PROJECT_PROGRAMS.isdisjoint((name, step_of(name, words)[0]))
+    return program is None or program.runs_settings or runs_project(name, words)
 
 
 def subcommand_at(name: str, words: Words) -> int:

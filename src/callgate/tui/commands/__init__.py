@@ -6,11 +6,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Generator, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from importlib import import_module
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
-from callgate.tui.blocks import NoticeBlock
+from callgate.tui.blocks import TYPED, NoticeBlock
 from callgate.tui.commands.command_table import COMMANDS, MISSING
 from callgate.tui.port import SlashCommand
 from callgate.words.errors import CallgateError, in_words
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from callgate.config import Config
     from callgate.tui.port import Terminal
 
-__all__ = ["COMMANDS", "all_commands", "argument_words", "read_custom", "run_command"]
+__all__ = ["COMMANDS", "all_commands", "argument_words", "is_command", "read_custom", "run_command", "run_shell"]
 
 
 def all_commands(terminal: Terminal) -> tuple[SlashCommand, ...]:
@@ -40,11 +40,14 @@ def argument_words(terminal: Terminal, name: str) -> Sequence[tuple[str, str]]:
     return _function(found.words)(terminal)
 
 
-def run_command(terminal: Terminal, text: str) -> bool:
-    """Run a slash command, or show that there is no such command. Return False if the text is a path, not a command."""
+def is_command(text: str) -> bool:
+    """Return True for a slash command, False for a path and other text."""
+    return text.startswith("/") and bool(text[1:2].strip()) and "/" not in text[1:].split(None, 1)[0]
+
+
+def run_command(terminal: Terminal, text: str) -> None:
+    """Run a slash command, or show that there is no such command."""
     words = text[1:].split(None, 1)
-    if not text[1:2].strip() or "/" in words[0]:
-        return False
     name, rest = words[0], words[1].strip() if words[1:] else ""
     found = find_command(terminal, name)
     if found is None:
@@ -53,7 +56,6 @@ def run_command(terminal: Terminal, text: str) -> bool:
         terminal.once_open(lambda: _run(terminal, found, rest))
     else:
         _run(terminal, found, rest)
-    return True
 
 
 async def read_custom(terminal: Terminal, config: Config) -> None:
@@ -103,6 +105,43 @@ def unknown(terminal: Terminal, name: str) -> str:
     if missing is not None:
         return f"/{name} is not there: {missing}"
     names = [word for each in all_commands(terminal) for word in (each.name, *each.aliases)]
-    begun = [each for each in names if each.startswith(name)]
-    close = begun if len(begun) == 1 else get_close_matches(name, names, n=1)
-    return f"There is no command /{name}; {f'did you mean /{close[0]}?' if close else '/help lists them'}"
+    distance, close = min((_distance(name, each), each) for each in names)
+    suggests = distance <= min(len(name) // 3 + (len(name) > 3), 2)
+    return f"There is no command /{name}; {f'did you mean /{close}?' if suggests else '/help lists them'}"
+
+
+def _distance(one: str, other: str) -> int:
+    """Return the number of letters to insert, remove, replace or swap with their neighbour."""
+    rows = [[*range(len(other) + 1)]]
+    for i, a in enumerate(one, 1):
+        rows.append([i])
+        for j, b in enumerate(other, 1):
+            best = min(rows[i - 1][j] + 1, rows[i][j - 1] + 1, rows[i - 1][j - 1] + (a != b))
+            if i > 1 and j > 1 and (a, one[i - 2]) == (other[j - 2], b):
+                best = min(best, rows[i - 2][j - 2] + 1)
+            rows[i].append(best)
+    return rows[-1][-1]
+
+
+def run_shell(terminal: Terminal, text: str) -> None:
+    """Run ``!command`` as a call of Bash that the user makes. The next request sends the command and its output to the
+    model."""
+    command = text[1:].strip()
+    if not command:
+        terminal.show(NoticeBlock("A command follows the exclamation mark: !ls"))
+        return
+
+    async def run() -> None:
+        from callgate.tui.commands.slash_support import session_of
+
+        session = session_of(terminal)
+        if session.status == "working":
+            terminal.show(NoticeBlock("The command runs when the agent is done."))
+        result = await session.call("Bash", {"command": command}, by="the user", id=f"{TYPED}{token_hex(6)}")
+        if result.code in ("never_started", "unknown_tool", "invalid_arguments"):
+            terminal.show(NoticeBlock(result.text, "error"))
+
+    def start() -> None:
+        terminal.start(_finish(terminal, run()))
+
+    terminal.once_open(start)

@@ -1,4 +1,4 @@
-"""Slash commands about the program: /help, /keys, /quit, /version, /env, /doctor, /config, /statusline, /view,
+"""Slash commands about the program: /help, /keys, /quit, /version, /env, /doctor, /sandbox, /config, /statusline,
 /setup."""
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from callgate._version import __version__
 from callgate.tui.blocks import NoticeBlock, TableBlock
 from callgate.tui.commands import all_commands, argument_words, find_command, unknown
+from callgate.tui.commands.slash_screen import THEMES, theme
 from callgate.tui.commands.slash_support import config_of, said, session_of
 from callgate.tui.keys import shown_keys
 from callgate.tui.theme import theme_for
@@ -20,7 +21,7 @@ from callgate.words.errors import UsageError
 
 if TYPE_CHECKING:
     from callgate.config import Config
-    from callgate.tui.port import Terminal, ViewName
+    from callgate.tui.port import Terminal
 
 
 _VARIABLES = (
@@ -70,6 +71,19 @@ async def doctor(terminal: Terminal, _text: str) -> None:
         rows.append((each.status, each.name, f"{each.saw}{problem}{repair}"))
     title = "Everything that was asked for works" if is_healthy(found) else "Something is wrong"
     terminal.show(TableBlock(tuple(rows), title, note="`callgate doctor --online` asks the model, too."))
+
+
+async def sandbox(terminal: Terminal, _text: str) -> None:
+    """Show whether a sandbox is in force for commands, and why not. The first use tests the sandbox."""
+    from callgate.admin.doctor import CHECKS, run_checks
+
+    (found,) = await asyncio.to_thread(run_checks, config_of(terminal), checks={"sandbox": CHECKS["sandbox"]})
+    hosts = config_of(terminal).settings.sandbox_allow_hosts
+    rows = [("state", found.saw), ("hosts", ", ".join(hosts) or "none: commands have no network")]
+    rows[1:] = [] if found.problem else rows[1:]
+    rows += [("effect", found.problem)] if found.problem else []
+    rows += [("repair", each) for each in found.repair]
+    terminal.show(TableBlock(tuple(rows), "Sandbox", note="`callgate sandbox prove` runs all attacks against it."))
 
 
 async def config(terminal: Terminal, text: str) -> None:
@@ -125,7 +139,7 @@ def help_(terminal: Terminal, text: str) -> None:
         _help_with(terminal, text.removeprefix("/"))
         return
     rows = tuple((each.form, each.help) for each in all_commands(terminal))
-    note = "/help COMMAND says more. @ completes files, Esc interrupts; /keys lists the keys."
+    note = "/help COMMAND says more. ! runs a command, @ completes files, Esc interrupts; /keys lists the keys."
     terminal.show(TableBlock(rows, "Commands", note=note))
 
 
@@ -160,29 +174,6 @@ def quit_(terminal: Terminal, text: str) -> None:
     terminal.quit()
 
 
-VIEWS: tuple[ViewName, ...] = ("inline", "full")
-THEMES = ("auto", "dark", "light", "mono")
-
-
-async def view(terminal: Terminal, text: str) -> None:
-    """Change the view (inline or full screen) and store it in the settings."""
-    if text in ("", "status"):
-        said(terminal, f"The view is {terminal.viewed}. /view inline or /view full changes it.")
-        return
-    if text not in VIEWS:
-        raise UsageError(f"There is no view {text!r:.40}; there are {', '.join(VIEWS)}.")
-    terminal.view(text)
-    await _set(terminal, "tui.view", text)
-
-
-def view_words(_terminal: Terminal) -> Sequence[tuple[str, str]]:
-    return [
-        ("inline", "finished output stays in the terminal's own scrollback"),
-        ("full", "the conversation on a screen of its own"),
-        ("status", "the view now"),
-    ]
-
-
 # ---- the steps of a first start -----------------------------------------------------------------------------------
 
 
@@ -192,7 +183,9 @@ async def setup(terminal: Terminal, text: str) -> None:
         case "" | "status":
             await _status(terminal)
         case "theme":
-            await _theme(terminal, rest.strip())
+            if not rest.strip():
+                raise UsageError(f"/setup theme takes {', '.join(THEMES)}.")
+            await theme(terminal, rest.strip())
         case "trust":
             await _trust(terminal)
         case "reset":
@@ -226,13 +219,6 @@ async def _status(terminal: Terminal) -> None:
     terminal.show(TableBlock(rows, "Setup", note="/setup reset forgets colours, view and trust of this folder."))
 
 
-async def _theme(terminal: Terminal, name: str) -> None:
-    if name not in THEMES:
-        raise UsageError(f"/setup theme takes {', '.join(THEMES)}{f', not {name!r:.40}' if name else ''}.")
-    terminal.theme = theme_for(encoding=sys.stdout.encoding, name=name)
-    await _set(terminal, "tui.theme", name)
-
-
 async def _trust(terminal: Terminal) -> None:
     from callgate.admin.workspace_policy import Trusted, fingerprint, trust_store
     from callgate.tui.panels.trust_panel import trust_now
@@ -261,10 +247,3 @@ async def _reset(terminal: Terminal) -> None:
     terminal.view("inline")
     trust = " and the folder is trusted no more" if revoked else ""
     said(terminal, f"Colours and view are as at the first start{trust}.")
-
-
-async def _set(terminal: Terminal, name: str, value: str) -> None:
-    from callgate.admin.settings_change import change_setting
-
-    changed = await asyncio.to_thread(change_setting, config_of(terminal), name, [value], "user")
-    said(terminal, f"{name} is {value} from now on ({changed.file}).")

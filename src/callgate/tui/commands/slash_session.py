@@ -1,6 +1,6 @@
 """Slash commands about the session and its conversation: /clear, /resume, /branch, /rewind, /title, /tags, /mode,
-/compact, /export, /continue, /init and /review. The prompts of /init and /review are the Markdown files in this
-folder."""
+/compact, /export, /continue, /add-dir, /plan, /init and /review. The prompts of /init and /review are the Markdown
+files in this folder."""
 
 from __future__ import annotations
 
@@ -158,6 +158,33 @@ def review(terminal: Terminal, text: str) -> None:
     """Send the prompt to review a range of commits or the uncommitted changes."""
     place = f"`{text}`" if text else "the working tree (staged, unstaged and new files) against the last commit"
     terminal.post(Prompt(_prompt("review").replace("{range}", place)))
+
+
+def plan(terminal: Terminal, text: str) -> None:
+    """Switch to the plan mode and send the goal, if there is one."""
+    terminal.post(SetMode("plan"))
+    if text:
+        terminal.post(Prompt(text))
+    else:
+        said(terminal, f"mode plan: {MODES['plan'].meaning}")
+
+
+async def add_dir(terminal: Terminal, text: str) -> None:
+    """Allow reading in a further folder. The session is opened again with the folder; the conversation continues."""
+    session, config = session_of(terminal), config_of(terminal)
+    if not text:
+        said(terminal, f"Further folders: {', '.join(session.folders) or 'none'}. /add-dir DIR adds one.")
+        return
+    folder = _place(text, config).resolve()
+    if not await asyncio.to_thread(folder.is_dir):
+        raise UsageError(f"{folder} is not a folder.")
+    if folder.is_relative_to(config.root) or str(folder) in session.folders:
+        raise UsageError(f"{folder} can be read already.")
+    if session.messages and not session.id:
+        raise UsageError("This session is not kept (--no-save), so it cannot be opened again: start with --add-dir.")
+    again = session.id if session.messages else ""
+    start = SessionStart(resume=again, new=not again, folders=(folder,))
+    terminal.change_session(start, lambda: said(terminal, f"Files in {folder} can be read now; none is changed there."))
 
 
 def go_on(terminal: Terminal, _text: str) -> None:

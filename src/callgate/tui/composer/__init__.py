@@ -18,11 +18,11 @@ from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 
 from callgate.formats.columns import width as width_of
-from callgate.tui.blocks import NoticeBlock
+from callgate.tui.blocks import CallBlock, NoticeBlock, PromptBlock
 from callgate.tui.composer.attachments import Attachments, Picture, clean, strip_marks
 from callgate.tui.composer.candidates import CandidateList, candidates_at, searched
 from callgate.tui.composer.completion_sources import ResourceIndex
-from callgate.tui.composer.hints import enter_hint, waiting_lines
+from callgate.tui.composer.hints import FIRST_HINT, enter_hint, typed_line, waiting_lines
 from callgate.tui.composer.mentions import dropped_images, image_paths, mention_at
 from callgate.tui.composer.recall import Recall, RecalledPrompt
 from callgate.words.errors import CallgateError
@@ -154,9 +154,14 @@ class Composer:
                 self._terminal.post(self._input(text, later))
 
     def _ran_command(self, text: str) -> bool:
-        from callgate.tui.commands import run_command
+        from callgate.tui.commands import is_command, run_command, run_shell
 
-        return text.startswith("/") and run_command(self._terminal, text)
+        if text.startswith("!"):
+            run_shell(self._terminal, text)
+        elif is_command(text):
+            self._terminal.show(typed_line(self._terminal.theme, text))
+            run_command(self._terminal, text)
+        return text.startswith("!") or is_command(text)
 
     def _input(self, text: str, later: bool) -> Input:
         content = self.attachments.parts(text.strip(), self._typed_images(text))
@@ -315,6 +320,9 @@ class Composer:
             return
         found, marked = self.list, self.list.marked
         self.list = None
+        if sends and not found.is_moved and self._is_whole(found):
+            self.submit()
+            return
         if marked.entry is not None:
             self._searching = None
             self._show_entry(marked.entry)
@@ -332,6 +340,15 @@ class Composer:
             whole = typed == marked.text.rstrip() or not marked.text.endswith(" ")
             if sends and found.kind == "commands" and whole:
                 self.submit()
+
+    def _is_whole(self, found: CandidateList) -> bool:
+        """Return True if the typed command needs no entry of the list."""
+        from callgate.tui.commands import find_command
+
+        typed = self.text[found.start : self.buffer.cursor_position]
+        if found.kind == "commands":
+            return find_command(self._terminal, typed[1:]) is not None
+        return found.kind == "words" and not typed
 
     def _replace(self, start: int, text: str) -> None:
         rest = self.text[self.buffer.cursor_position :]
@@ -394,7 +411,11 @@ class Composer:
             return "reading the names of the files"
         if text.startswith("/") and "/" not in text[1:].partition(" ")[0]:
             return self._command_hint(text)
+        if text.startswith("!"):
+            return "Enter: runs the command; the model sees its output with your next message"
         pictures = any(isinstance(each, Picture) for each in self.attachments.within(text)) or bool(image_paths(text))
+        if not text and not any(isinstance(each, PromptBlock | CallBlock) for each in self._terminal.fold.blocks):
+            return FIRST_HINT
         return enter_hint(self._terminal.fold, images=pictures, editing=False) if text.strip() else ""
 
     def _command_hint(self, text: str) -> str:

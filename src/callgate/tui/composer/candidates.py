@@ -37,12 +37,13 @@ class Candidate:
 
 
 class CandidateList:
-    """The entries of the completion list, one of which is selected."""
+    """The entries of the completion list, one of which is selected. ``is_moved`` is True if the user selected it."""
 
     def __init__(self, kind: Kind, start: int, candidates: Sequence[Candidate]) -> None:
         self.kind: Kind = kind
         self.start = start
         self.candidates = candidates
+        self.is_moved = False
         self._at = 0
 
     @property
@@ -50,6 +51,7 @@ class CandidateList:
         return self.candidates[self._at]
 
     def move(self, by: int) -> None:
+        self.is_moved = True
         self._at = (self._at + by) % len(self.candidates)
 
     def lines(self, theme: Theme, width: int, rows: int = ROWS) -> list[str]:

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 from callgate.formats.columns import clipped
 from callgate.formats.display import visible
+from callgate.tui.blocks import LinesBlock
 from callgate.tui.theme import Theme
 
 if TYPE_CHECKING:
     from callgate.tui.fold import ConversationFold
 
 MOST_WAITING = 5
+FIRST_HINT = "type a task · / commands · @ files · ! shell · ? keys"
+"""The hint below the empty input line before the first message."""
 
 
 def waiting_lines(fold: ConversationFold, theme: Theme, width: int, edited: str | None) -> list[str]:
@@ -30,6 +33,12 @@ def waiting_lines(fold: ConversationFold, theme: Theme, width: int, edited: str 
         line = clipped(line, max(width - len(when) - 4, 12), theme.sign("…", "..."))
         lines.append(f"{line}  {theme.paint(when, 'grey')}")
     return lines
+
+
+def typed_line(theme: Theme, text: str) -> LinesBlock:
+    """Return the line of the scrollback with a command that the user typed."""
+    line = " ".join(visible(each) for each in text.split("\n"))
+    return LinesBlock(((), ((f"{theme.sign('❯', '>')} {line}", "bold"),)))
 
 
 def enter_hint(fold: ConversationFold, *, images: bool, editing: bool) -> str:

@@ -1,6 +1,7 @@
 """Lists the files of a workspace for completion. All functions block."""
 
 import os
+import re
 import subprocess
 from itertools import islice
 from pathlib import Path
@@ -12,10 +13,11 @@ from callgate.words.errors import ToolFailure
 
 MOST_FILES = 300_000
 _PIECE = 1 << 16
+_COMPILED = re.compile(rb"(^|/)(__pycache__|node_modules)/|\.(py[cod]|o|obj|a|so|dylib|dll|exe|class)$")
 
 
 def workspace_files(root: Path, most: int = MOST_FILES) -> list[str]:
-    """Return the paths that Glob would find, unsorted: without hidden and git-ignored files.
+    """Return the paths that Glob would find, unsorted: without hidden, git-ignored and compiled files.
 
     most  the maximum number of paths, so that a start in a home folder does not read the whole disk
     """
@@ -39,7 +41,7 @@ def workspace_files(root: Path, most: int = MOST_FILES) -> list[str]:
         rest = b""
         while len(found) < most and (piece := output.read(_PIECE)):
             *names, rest = (rest + piece).split(b"\0")
-            found += [os.fsdecode(name).removeprefix("./") for name in names]
+            found += [os.fsdecode(name).removeprefix("./") for name in names if not _COMPILED.search(name)]
         program.kill()
     return found[:most]
 

@@ -155,7 +155,8 @@ class ListPanel:
             page.rule()
             page.lines += [f"  {line}" for line in self._preview_lines(width - 3, below - 1)]
         other = [("Tab", self.other_help)] if self._other is not None else []
-        page.keys([(theme.sign("↑ ↓", "up/down"), "move"), ("Enter", "take"), *other, ("Esc", "close")])
+        escape = ("Esc", "clear the search" if self.filter else "close")
+        page.keys([(theme.sign("↑ ↓", "up/down"), "move"), ("Enter", "take"), *other, escape])
         return page.lines
 
     def _item_lines(self, room: int) -> list[str]:

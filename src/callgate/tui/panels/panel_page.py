@@ -6,6 +6,7 @@ from typing import Any
 
 from callgate.formats.columns import clipped, pieces, width, words
 from callgate.formats.display import visible
+from callgate.formats.shown_paths import shown_path
 from callgate.tui.port import Receiver
 from callgate.tui.theme import Theme
 from callgate.words.changes import ChangeSet
@@ -96,29 +97,42 @@ def clip_lines(lines: Sequence[str], room: int, more: str, theme: Theme) -> list
     return [*lines[:kept], left]
 
 
-def write_change(page: PanelPage, change: ChangeSet) -> None:
-    """Write the diff of a change set, file by file."""
+def write_change(page: PanelPage, change: ChangeSet, root: str = "", path: str = "") -> None:
+    """Write the diff of a change set, file by file.
+
+    root  the workspace; paths in the workspace are relative to it
+    path  a path that is shown above the diff, and is left out
+    """
     from callgate.admin.session_changes import shown_files  # costly, loaded for the first change
 
     for each in shown_files(change):
         file = each.file
-        name = f"{file.source} -> {file.path}" if file.source else file.path
+        named = [shown_path(each, root) for each in (file.source, file.path) if each]
+        name = "" if named == [path] else f"{' -> '.join(named)} "
         minus = page.theme.sign("−", "-")
         counted = f"+{file.added} {minus}{file.removed}" if file.shown == "lines" else file.shown
         kind = "edit" if file.kind == "replace" else file.kind
-        page.words(f"{kind} {name} ({counted if kind != 'mode' else 'permissions'})", "bold")
+        page.words(f"{kind} {name}({counted if kind != 'mode' else 'permissions'})", "bold")
         page.diff("\n".join(each.hunks), file.path)
 
 
-def write_arguments(page: PanelPage, arguments: Mapping[str, Any]) -> None:
+def write_arguments(page: PanelPage, arguments: Mapping[str, Any], root: str = "", path: str = "") -> None:
     """Write the arguments of a call with their names. Arguments of one line come first, so that a long text does not
-    hide them."""
+    hide them.
+
+    root  the workspace; an argument that is a path in the workspace is relative to it
+    path  a path that is shown above the arguments, and is left out
+    """
     from json import dumps
 
     if not arguments:
         page.words("no arguments", "grey")
     written: list[list[str]] = []
     for name, value in arguments.items():
+        if root and isinstance(value, str):
+            value = shown_path(value, root)
+        if path and value == path:
+            continue
         own = PanelPage(page.theme, page.width + 1)
         if name == "command" and isinstance(value, str):
             own.block(value, "bold", before="$ ")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from callgate.formats.shown_paths import shortened, shown_path
 from callgate.tui.blocks import NoticeBlock
 from callgate.tui.keys import Context
 from callgate.tui.panels.panel_page import PanelPage, clip_lines, write_change
@@ -38,6 +39,7 @@ class PendingPanel(PlainCard):
         self._paths = () if change is None else tuple(each.path for each in change.files)
         self.marked = set(self._paths)
         self.at = 0
+        self._root = "" if terminal.session is None else terminal.session.root
         self._diffs: dict[tuple[int, int], list[str]] = {}
 
     # ---- keys ---------------------------------------------------------------------------------------------------
@@ -58,7 +60,7 @@ class PendingPanel(PlainCard):
             case " " if self.marks(text):
                 self.marked ^= {self._paths[self.at]}
             case "d" if self._change is not None:
-                write = partial(write_change, change=self._change)
+                write = partial(write_change, change=self._change, root=self._root)
                 self._terminal.open_panel(ScrollPanel(self._terminal, self.staged.label, write))
             case "x":
                 self._resolve("discard", None)
@@ -98,7 +100,8 @@ class PendingPanel(PlainCard):
         for number, path in enumerate(self._paths):
             here = number == self.at
             mark = "x" if path in self.marked else " "
-            page.line(f"{theme.cursor(here)} [{mark}] {path}", "bold" if here else "")
+            name = shortened(shown_path(path, self._root), max(page.width - 6, 8), page.mark)
+            page.line(f"{theme.cursor(here)} [{mark}] {name}", "bold" if here else "")
         many = len(self.marked)
         which = "all" if many == len(self._paths) else f"{many} of {len(self._paths)} files"
         apply = (
@@ -117,7 +120,8 @@ class PendingPanel(PlainCard):
         key = (width, self.at)
         if key not in self._diffs:
             page = PanelPage(self._terminal.theme, width)
-            write_change(page, ChangeSet(self._change.label, (self._change.files[self.at],)))
+            file = self._change.files[self.at]
+            write_change(page, ChangeSet(self._change.label, (file,)), self._root, shown_path(file.path, self._root))
             self._diffs[key] = page.lines
         return self._diffs[key]
 

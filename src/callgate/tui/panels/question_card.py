@@ -8,9 +8,8 @@ from json import dumps, loads
 from time import time
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from callgate.formats.columns import clipped
 from callgate.formats.display import visible
-from callgate.formats.shown_paths import home_path
+from callgate.formats.shown_paths import home_path, shortened_call, shown_paths, without_path
 from callgate.tui.blocks import NoticeBlock
 from callgate.tui.keys import Context
 from callgate.tui.panels.card_forms import DOOR, AlwaysChoice, FieldsForm
@@ -63,7 +62,7 @@ class QuestionPanel:
         self._form = FieldsForm(question, escape) if question.asks else None
         self.context: Context = "question" if self._form is None else "selector"
         self._over = False
-        self._body: tuple[tuple[int, dict[str, Any] | None], list[str]] | None = None
+        self._body: tuple[tuple[int, dict[str, Any] | None, str], list[str]] | None = None
 
     def refused(self, reason: str) -> None:
         """Show that the session rejected the answer; the question is still open."""
@@ -224,7 +223,7 @@ class QuestionPanel:
         "" if there is none."""
         texts = [name for name, value in self.arguments.items() if isinstance(value, str)]
         if len(self.arguments) > 1 and self.question.preview is None:
-            line = self._face(self.arguments)
+            line, _path = self._face(self.arguments)
             texts = [
                 name for name in texts if name == "command" or (self.arguments[name] and self.arguments[name] in line)
             ]
@@ -266,9 +265,17 @@ class QuestionPanel:
         question = self.question
         return arguments_hash(question.through or question.tool, question.arguments) == question.arguments_hash
 
-    def _face(self, arguments: Mapping[str, Any]) -> str:
+    def _face(self, arguments: Mapping[str, Any]) -> tuple[str, str]:
+        """Return the line of the call and the path in the line, both made safe to show."""
         session, tool = self._terminal.session, self.question.through or self.question.tool
-        return tool if session is None else session.face(tool, arguments).line
+        if session is None:
+            return visible(tool), ""
+        face = session.face(tool, arguments)
+        return visible(face.line), visible(face.path)
+
+    @property
+    def _root(self) -> str:
+        return "" if self._terminal.session is None else self._terminal.session.root
 
     def lines(self, width: int, height: int) -> Sequence[str]:
         """Return head, body and keys of the card. The body is shortened to the remaining height."""
@@ -295,12 +302,14 @@ class QuestionPanel:
     def _write_head(self, page: PanelPage) -> None:
         question = self.question
         page.rule()
-        counter = f"{self._place.number} of {self._place.total}" if self._place.total > 1 else ""
-        page.line(f"? {self._title()}", "bold yellow", counter)
+        page.line(f"? {self._title(page)}", "bold yellow", self._counter)
         if question.path:
             page.words(f"asked by the agent {' > '.join(question.path)}", "cyan")
         origin = f" ({question.origin})" if question.origin is not None and str(question.origin) else ""
-        because = f"{question.by}{origin}: {question.reason}".rstrip(": ")
+        why = shown_paths(question.why if question.choices else question.reason, self._root)
+        if self._form is None and not self._asker:
+            why = without_path(why, self._face(self.arguments)[1])
+        because = f"{question.by}{shown_paths(origin, self._root)}: {why}".rstrip(": ")
         if not self._asker and (self._form is None or origin):  # the reason would only say that the user must answer
             page.words(because, "grey")
         if question.risk:
@@ -311,14 +320,25 @@ class QuestionPanel:
         if not self._exact:
             page.words("Secrets in it are masked here.", "yellow")
 
-    def _title(self) -> str:
+    @property
+    def _counter(self) -> str:
+        return f"{self._place.number} of {self._place.total}" if self._place.total > 1 else ""
+
+    def _title(self, page: PanelPage) -> str:
         if self._form is not None or self._asker:
             return f"The {self._asker or 'agent'} asks you"
-        face = self._face(self.arguments)
-        return f"Allow {clipped(visible(face), 200)}" + (" (with your changes)" if self.edited is not None else "")
+        line, path = self._face(self.arguments)
+        end = "" if self.edited is None else " (with your changes)"
+        room = page.width - len(f"? Allow {end}  {self._counter}")
+        return f"Allow {shortened_call(line, path, room, page.mark)}{end}"
+
+    def _shown_path(self, page: PanelPage) -> str:
+        """Return the path that is whole in the title, or an empty string."""
+        path = "" if self._form is not None or self._asker else self._face(self.arguments)[1]
+        return path if path in self._title(page) else ""
 
     def _body_lines(self, width: int) -> list[str]:
-        key = (width, self.edited)
+        key = (width, self.edited, self._counter)
         if self._body is None or self._body[0] != key:
             page = PanelPage(self._terminal.theme, width)
             self._write_body(page)
@@ -326,12 +346,13 @@ class QuestionPanel:
         return self._body[1]
 
     def _write_body(self, page: PanelPage) -> None:
+        path = self._shown_path(page)
         if self.question.preview is None or self.edited is not None:
-            write_arguments(page, self.arguments)
+            write_arguments(page, self.arguments, self._root, path)
         if self.question.preview is not None:
             if self.edited is not None:
                 page.words("The diff of the call before your changes:", "grey")
-            write_change(page, self.question.preview)
+            write_change(page, self.question.preview, self._root, path)
 
     def _write_foot(self, page: PanelPage, *, brief: bool = False) -> None:
         if self.fault:
@@ -359,7 +380,7 @@ class QuestionPanel:
                 page.rule(visible(self.question.preview.label))
                 write_change(page, self.question.preview)
 
-        self.view = ScrollPanel(self._terminal, self._title(), write)
+        self.view = ScrollPanel(self._terminal, self._title(PanelPage(self._terminal.theme, 200)), write)
         self._terminal.open_panel(self.view)
 
     def _write_server_tool(self, page: PanelPage) -> None:

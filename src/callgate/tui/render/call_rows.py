@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from callgate.formats.shown_paths import shortened, shown_paths
-from callgate.tui.blocks import CallBlock
+from callgate.formats.shown_paths import shortened_call, shown_paths
+from callgate.tui.blocks import TYPED, CallBlock
 from callgate.tui.render.diff import CARETS
 from callgate.tui.render.measures import gauge, seconds_text
 from callgate.tui.render.result_rows import content_rows, display_rows, summary_of, text_rows
@@ -17,12 +17,14 @@ from callgate.words.decisions import Allow, Deny
 from callgate.words.noun import noun
 
 INDENT = "  "
-SHORTEST_NAME, SHORTEST_PATH, SHORTEST_NOTE, SHORTEST_RESULT = 12, 6, 16, 6
-"""The minimum columns of a name, a path, a note and a result on the line of a call, unless the text is shorter."""
+SHORTEST_NAME, SHORTEST_NOTE, SHORTEST_RESULT = 12, 16, 6
+"""The minimum columns of a name, a note and a result on the line of a call, unless the text is shorter."""
 SHORT_RESULT = 24
 """The columns for which a long name gives way to the result."""
 LIVE, OUTPUT, ERROR, TEXT, DIFF = 3, 5, 6, 3, 20
 """Numbers of lines shown: live output, output of a finished command, error, text, diff."""
+TYPED_OUTPUT = 100
+"""Number of lines shown of the output of a command that the user typed."""
 SENTENCE = 3
 """The maximum number of rows for a line of an error."""
 ALL_KEY = "Ctrl-O"
@@ -129,20 +131,11 @@ def _line(theme: Theme, call: CallBlock, face: Face, width: int, now: float) -> 
         said += joint + fitted(result, left, more)
         room = width - 4 - width_of(said)
     strong = "bold" if not call.cut and call.status in (Status.EXECUTING, Status.AWAITING_APPROVAL) else ""
-    row: Row = [(f"{sign} ", shown.style), (_named(name, path, room, more), strong)]
+    row: Row = [(f"{sign} ", shown.style), (shortened_call(name, path, room, more), strong)]
     note, left = theme.line(face.note), room - width_of(name) - 2
     if note and left >= min(width_of(note), SHORTEST_NOTE):
         row.append((f"  {fitted(note, left, more)}", "grey"))
     return [*row, (f"  {said}", _quiet(call))]
-
-
-def _named(name: str, path: str, room: int, more: str) -> str:
-    """Return the name of a call in ``room`` columns. A path is shortened in the middle, other text at the end."""
-    before, found, after = name.rpartition(path) if path else (name, "", "")
-    left = room - width_of(before) - width_of(after)
-    if found and left >= min(SHORTEST_PATH, width_of(found)):
-        return f"{before}{shortened(found, left, more)}{after}"
-    return fitted(name, room, more)
 
 
 def _quiet(call: CallBlock) -> str:
@@ -183,6 +176,8 @@ def _below(theme: Theme, call: CallBlock, face: Face, width: int, root: str, lin
     result = call.result
     if result is None:
         return _live(theme, call, width)
+    if call.id.startswith(TYPED) and "exit_code" in result.details:
+        return _fitted(theme, content_rows(theme, result), width, TYPED_OUTPUT, at_end=True)
     if result.details.get(PARTIAL_OUTPUT):
         return _fitted(theme, content_rows(theme, result)[1:], width, OUTPUT, at_end=True)
     if call.status is Status.CANCELLED:

@@ -80,7 +80,8 @@ class Painter:
                 said = shown_paths(said, self._root)
                 return self._told(said, STATUSES[_ENDED[block.ended]])
             case blocks.NoticeBlock():
-                return self._told(block.text, LEVELS[block.level], block.level != "info")
+                text = shown_paths(block.text, self._root)
+                return self._told(text, LEVELS[block.level], block.level != "info")
             case blocks.EndBlock():
                 return self._end(block)
 

@@ -1,0 +1,81 @@
+"""Places the commands that settings name (hooks, the status line, notifications) inside or outside the sandbox."""
+
+import os
+from collections.abc import Callable
+
+from callgate import shell
+from callgate.host.environment import replaceable_program
+from callgate.host.ports import Command, Confinement
+
+_HOME = ("~/", "$HOME/", '"$HOME/', "${HOME}/", '"${HOME}/')
+# Programs without a row that run files of the project in whose folder they start.
+_RUNNERS = """
+    . source eval npx bunx pnpx uvx just task pre-commit nox invoke inv doit rake bundle rspec gulp grunt turbo nx
+    lerna deno biome dprint composer phpunit mix bazel bazelisk buck buck2 pants meson ninja scons waf sbt lein
+    rebar3 stack cabal dune zig swift dotnet msbuild mocha ava cypress playwright webpack vite rollup rspack
+    lefthook lint-staged husky overcommit earthly tilt hatch pdm rye pipenv poe mise direnv ansible-playbook
+    vagrant
+"""
+
+
+class SettingsCommands:
+    """The placement of commands of settings in a workspace.
+
+    A command from the repository runs inside the sandbox. A command of the user runs inside if it plainly runs files of
+    the workspace; otherwise it runs outside with variables that name no place in the workspace. Without a sandbox in
+    force, nothing is changed.
+
+    sandbox  returns the sandbox in force, or None; called at the first command
+    """
+
+    def __init__(self, root: str, sandbox: Callable[[], Confinement | None]) -> None:
+        self._root = root
+        self._find = sandbox
+        self._found: list[Confinement | None] = []
+
+    def place(self, line: str, command: Command, *, from_repository: bool) -> Command:
+        """Return the command as it runs in its place. Blocks. Raise SandboxRefused if it must run inside and the
+        sandbox cannot be made."""
+        if not self._found:
+            self._found.append(self._find())
+        sandbox = self._found[0]
+        if sandbox is None:
+            return command
+        if from_repository or runs_workspace_files(line, self._root):
+            return sandbox.wrap(command, lambda decision: None)
+        return sandbox.outside(command)
+
+
+def runs_workspace_files(line: str, root: str) -> bool:
+    """Return True if a command line of the user runs files of the workspace, or if that is not known. Programs at paths
+    outside the workspace are not examined."""
+    analysis = shell.analyse(line)
+    started = shell.find_inner_commands(analysis)
+    return bool(started.unread) or started.over or any(_runs_files(run, root) for run in started.runs if run.words)
+
+
+def _runs_files(run: "shell.CommandRun", root: str) -> bool:
+    first = run.words[0]
+    if first.value is None:
+        return not first.raw.startswith(_HOME)
+    if "/" in first.value:
+        return _is_below(first.value, root)
+    name = first.value
+    if name in _RUNNERS.split() or replaceable_program(name, os.environ.get("PATH", ""), root) is not None:
+        return True
+    if not shell.runs_project(name, run.words) or any(use.role == "run" and use.text for use in run.uses):
+        return False  # the text that a shell runs is examined like the line
+    script = _script(run)
+    return script is None or not script.startswith(("/", *_HOME)) or _is_below(script, root)
+
+
+def _script(run: "shell.CommandRun") -> str | None:
+    """Return the script that an interpreter runs, as written; None if it runs other code."""
+    code = [use.on for use in run.uses if use.role in ("code", "load", "unknown")]
+    read = [use.on for use in run.uses if use.role == "read" and use.granted]
+    return run.words[code[0]].raw if len(code) == 1 and code[0] in read else None
+
+
+def _is_below(path: str, root: str) -> bool:
+    real = os.path.realpath(os.path.join(root, os.path.expanduser(path)))
+    return f"{real}/".startswith(f"{os.path.realpath(root).rstrip('/')}/")
