@@ -120,6 +120,13 @@ LINES: list[tuple[str, dict[str, Any], Result, str]] = [
     ),
     ("mcp__x__y", {"a": "one\ntwo", "b": None}, text("ok"), "mcp__x__y(a=one…, b=null)  done · 1.2 s · ok"),
     ("mcp__x__y", {}, text("ok"), "mcp__x__y  done · 1.2 s · ok"),
+    ("mcp__fs__read", {"path": f"{ROOT}/a/b.py"}, text("ok"), "mcp__fs__read(a/b.py)  done · 1.2 s · ok"),
+    (
+        "mcp__fs__move",
+        {"from": f"{ROOT}/a.py", "to": "/home/ann/b.py"},
+        text("ok"),
+        "mcp__fs__move(from=a.py, to=~/b.py)  done · 1.2 s · ok",
+    ),
 ]
 
 
@@ -202,6 +209,14 @@ def test_the_title_of_every_display_is_drawn(kind: Any, body: Any) -> None:
             lines("mcp__x__y", {}, replace(result, display=(*result.display, *result.display))).count("  My own title")
             == 2
         )
+
+
+def test_the_whole_conversation_has_titles_too() -> None:
+    call = CallBlock("c", "greet", {"name": "Ada"}, status=Status.ERROR, joined=True)
+    result = Result((Text("broke"),), (Display("text", "body", "My own title"),), is_error=True, code="tool_error")
+    painter = Painter(MONO, 100, lambda name, arguments: unknown_face(name, arguments))
+    shown = painter.lines(replace(call, result=result), expanded=True)
+    assert shown[1:] == ["  name: Ada", "  broke", "  My own title", "  body"]
 
 
 def test_the_approval_of_a_plan_is_drawn() -> None:

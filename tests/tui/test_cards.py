@@ -295,3 +295,23 @@ def test_short_arguments_stand_before_a_long_one() -> None:
     card = shown(Cards(asked(tool="Note", arguments=long)).card)
     assert "more lines (d shows all)" in card
     assert card.index("path: /etc/passwd") < card.index("count: 3") < card.index("body:")
+
+
+def test_the_exact_arguments_of_an_action_of_this_session_are_remembered_in_the_session_only(tmp_path: Path) -> None:
+    cards = Cards(asked(tool="Edit", through="resolve"))
+    cards.terminal.config = load_config(tmp_path, environ={"CALLGATE_DATA_DIR": str(tmp_path / "data")}, home=tmp_path)
+    cards.press("always")
+    assert "[this session]" in shown(cards.card)
+    assert "everywhere" not in shown(cards.card)
+    cards.press("down")
+    assert "everywhere" in shown(cards.card)
+    cards.press("right", "up")
+    assert "[this session]" in shown(cards.card)
+
+
+def test_the_reason_on_a_card_does_not_repeat_the_rules_of_the_choices() -> None:
+    cards = Cards(asked(reason="no rule covers git push; Bash(git push:*) would allow it"))
+    assert "would allow it" not in shown(cards.card)
+    assert "no rule covers git push" in shown(cards.card)
+    cards = Cards(asked(reason="no rule covers git push; Bash(git push:*) would allow it", choices=()))
+    assert "would allow it" in " ".join(shown(cards.card).split())

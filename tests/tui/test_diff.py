@@ -138,6 +138,28 @@ def _cells(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(sign) == "W" else 1 for sign in text)
 
 
+@rows(
+    "body, shown",
+    [
+        ("-a = 1\n+a = 2", ["- a = 1", "      ^", "+ a = 2", "      ^"]),
+        (" same\n-old text\n+new text\n", ["  same", "- old text", "  ^^^", "+ new text", "  ^^^"]),
+        ("--- a/x\n+++ b/x\n-a\n+b", ["- a", "+ b"]),
+        ("only words", ["only words"]),
+        (
+            "@@ -1 +1 @@\n-a = 1\n\\ No newline at end of file\n+a = 2\n",
+            ["1 - a = 1", "        ^", "\\ No newline at end of file", "1 + a = 2", "        ^"],
+        ),
+        ("@@ -1 +1 @@\n--- a\n+++ cc\n", ["1 - -- a", "1 + ++ cc"]),
+        ("diff --git a/x b/x\nold mode 100644\nnew mode 100755\n", ["old mode 100644", "new mode 100755"]),
+        ("", [""]),
+    ],
+)
+def test_diffs_of_tools_with_and_without_hunks(body: str, shown: list[str]) -> None:
+    assert ["".join(text for text, _ in row) for row in diff_rows(MONO, body, 60)] == shown
+    coloured = [style for row in diff_rows(Theme(), body, 60) for _, style in row]
+    assert any("removed" in style for style in coloured) == any(" - " in line or line[:2] == "- " for line in shown)
+
+
 # ---- colours ------------------------------------------------------------------------------------------------------
 
 

@@ -15,10 +15,11 @@ from callgate.tui.render import Painter, PlainFace
 from callgate.tui.theme import Theme
 from callgate.words.calls import Display, Result
 from callgate.words.errors import ToolFailure
-from callgate.words.events import Event
+from callgate.words.events import ActionResolved, ActionStaged, CallArrived, Event
 from callgate.words.inputs import Resolve
 from callgate.words.limits import LoopLimits
 from callgate.words.messages import Text
+from callgate.words.pending import Staged
 from tests.flows.resolving.kit import Act, Bench, apply, discard, stages
 from tests.rows import rows
 
@@ -108,6 +109,26 @@ def test_a_resolve_is_one_block(
     found = frame(ran(tmp_path / name, act, resolve))
     assert found == shown
     assert (found.count(LABEL), found.count("it is ")) == (1, 1)
+
+
+def test_a_resolve_of_an_unknown_action_has_no_label_of_another() -> None:
+    fold = ConversationFold()
+    fold.apply(ActionStaged(0.0, Staged("pending-action:X:1", LABEL, "X")))
+    fold.apply(CallArrived(0.0, "c", "resolve", {"action": "apply", "reason": "r", "id": "pending-action:X:9"}, 0))
+    fold.apply(CallArrived(0.0, "d", "resolve", {"action": "apply", "reason": "r", "id": "pending-action:X:1"}, 1))
+    fold.apply(CallArrived(0.0, "e", "resolve", {"action": "discard", "reason": "r"}, 2))
+    titles = [each.title for each in fold.blocks if isinstance(each, CallBlock)]
+    assert titles == ["", f"Apply: {LABEL}", f"Discard: {LABEL}"]
+
+
+@pytest.mark.spec("RES-11")
+def test_the_end_of_an_action_without_a_call_is_a_block() -> None:
+    fold = ConversationFold()
+    fold.apply(ActionStaged(0.0, Staged("pending-action:X:1", LABEL, "X")))
+    fold.apply(CallArrived(0.0, "c", "resolve", {"action": "apply", "reason": "r", "id": "pending-action:X:9"}, 0))
+    fold.apply(ActionResolved(0.0, "pending-action:X:1", LABEL, "lost", "the program ended", "callgate"))
+    painter = Painter(Theme("mono", colours=False), 100, lambda name, _: PlainFace(name))
+    assert painter.lines(fold.blocks[-1]) == [f"✗ Lost by callgate: {LABEL}. the program ended"]
 
 
 @pytest.mark.spec("RES-11")

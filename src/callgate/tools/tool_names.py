@@ -191,7 +191,10 @@ def _face(title: str, name: str, traits: Traits, arguments: Mapping[str, Any], r
     elif not subject and paths:
         more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
         path, subject = paths[0], paths[0] + more
-    subject = subject or declared.address or declared.agent or _written(arguments)
+    subject = subject or declared.address or declared.agent or ""
+    if not subject:
+        subject = _written({name: shown_path(v, root) if isinstance(v, str) else v for name, v in arguments.items()})
+        path = subject if len(arguments) == 1 and "/" in subject and " " not in subject else ""
     line, *more_lines = subject.strip("\n").split("\n", 1)
     shown = line[:_LONGEST_LINE] + ("…" if more_lines or len(line) > _LONGEST_LINE else "")
     return CallFace(

@@ -1,5 +1,6 @@
 """Applies the events of calls, of questions about calls, and of staged actions."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -53,7 +54,7 @@ def _add_call(state: FoldState, event: e.CallArrived, path: AgentPath) -> None:
         index=event.index,
         of=event.index + 1,
         since=event.at,
-        title=_title_of(state, event, path),
+        title="" if path else resolve_title(state, event.name, event.arguments),
     )
     for at in range(state.first_open, len(state.blocks)):
         each = state.blocks[at]
@@ -64,12 +65,14 @@ def _add_call(state: FoldState, event: e.CallArrived, path: AgentPath) -> None:
     state.add(block)
 
 
-def _title_of(state: FoldState, event: e.CallArrived, path: AgentPath) -> str:
-    """Return the line of a call that resolves a staged action: the action and its label."""
-    if path or event.name != RESOLVE or not state.pending:
+def resolve_title(state: FoldState, name: str, arguments: Mapping[str, Any]) -> str:
+    """Return the line of a call that resolves a staged action: what it does, and the label of the action. Return an
+    empty string for any other call."""
+    if name != RESOLVE or not state.pending:
         return ""
-    staged = state.pending.get(str(event.arguments.get("id"))) or [*state.pending.values()][-1]
-    return f"{str(event.arguments.get('action', '')).capitalize()}: {staged.label}"
+    newest = next(reversed(state.pending))
+    staged = state.pending.get(str(arguments.get("id") or newest))
+    return "" if staged is None else f"{str(arguments.get('action', '')).capitalize()}: {staged.label}"
 
 
 def _end_action(state: FoldState, event: e.ActionResolved) -> None:

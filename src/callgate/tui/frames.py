@@ -10,6 +10,7 @@ from time import time
 from typing import TYPE_CHECKING, Any
 
 from callgate.formats.display import visible
+from callgate.formats.shown_paths import shown_paths
 from callgate.tui.attention import title_of
 from callgate.tui.blocks import Block, EndBlock, NoticeBlock
 from callgate.tui.route import as_card
@@ -136,7 +137,8 @@ class Frames:
             more = theme.paint(f"{theme.sign('…', '...')} {len(lines) - height + 1} lines above", "grey")
             lines = [more, *lines[len(lines) - height + 1 :]]
         if app.fold.pending and app.shown_panel is None:
-            lines.append(theme.paint(staged_line(app.fold.pending.values(), columns), "yellow"))
+            root = "" if app.session is None else app.session.root
+            lines.append(theme.paint(staged_line(app.fold.pending.values(), columns, root), "yellow"))
         return lines
 
     def _lines(self, blocks: Sequence[Block], now: float = 0.0, *, unbroken: bool = False) -> list[str]:
@@ -165,9 +167,11 @@ class Frames:
         return PlainFace(name) if session is None else session.face(name, arguments)
 
 
-def staged_line(pending: Iterable[Staged], width: int) -> str:
+def staged_line(pending: Iterable[Staged], width: int, root: str = "") -> str:
     """Return the line above the input line that lists the staged actions."""
     *older, newest = pending
     more = f" and {len(older)} more" if older else ""
     hint = "  Tab: look, apply or discard"
-    return f"{visible(f'staged: {newest.label}{more}')[: max(width - len(hint) - 1, 8)]}{hint}"[: width - 1]
+    return f"{visible(f'staged: {shown_paths(newest.label, root)}{more}')[: max(width - len(hint) - 1, 8)]}{hint}"[
+        : width - 1
+    ]

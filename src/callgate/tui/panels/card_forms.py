@@ -222,7 +222,7 @@ class AlwaysChoice:
     def __init__(self, question: Question, *, keeps: bool = True, kept_in: str = "") -> None:
         self._question = question
         self._kept_in = kept_in
-        self.scopes: Sequence[Scope] = [*SCOPES] if keeps else ["session"]
+        self._keeps = keeps
         self.at = 0
         self.scope = 0
 
@@ -230,8 +230,15 @@ class AlwaysChoice:
     def choice(self) -> Choice:
         return self._question.choices[self.at]
 
+    @property
+    def scopes(self) -> Sequence[Scope]:
+        """The scopes of the choice. The exact arguments of an action of this session are remembered in the session."""
+        exact = self.choice.pattern is not None and self.choice.pattern.kind == "exact"
+        return [*SCOPES] if self._keeps and not (exact and self._question.through) else ["session"]
+
     def move(self, by: int) -> None:
         self.at = (self.at + by) % len(self._question.choices)
+        self.scope %= len(self.scopes)
 
     def turn(self, by: int) -> None:
         self.scope = (self.scope + by) % len(self.scopes)

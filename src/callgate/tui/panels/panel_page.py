@@ -108,7 +108,7 @@ def write_change(page: PanelPage, change: ChangeSet, root: str = "", path: str =
     for each in shown_files(change):
         file = each.file
         named = [shown_path(each, root) for each in (file.source, file.path) if each]
-        name = "" if named == [path] else f"{' -> '.join(named)} "
+        name = "" if named == [path] and len(change.files) == 1 else f"{' -> '.join(named)} "
         minus = page.theme.sign("−", "-")
         counted = f"+{file.added} {minus}{file.removed}" if file.shown == "lines" else file.shown
         kind = "edit" if file.kind == "replace" else file.kind

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from callgate.formats.display import visible
 from callgate.formats.shown_paths import home_path, shortened_call, shown_paths, without_path
 from callgate.tui.blocks import NoticeBlock
+from callgate.tui.fold_calls import resolve_title
 from callgate.tui.keys import Context
 from callgate.tui.panels.card_forms import DOOR, AlwaysChoice, FieldsForm
 from callgate.tui.panels.panel_page import PanelPage, clip_lines, write_arguments, write_change
@@ -270,6 +271,9 @@ class QuestionPanel:
         session, tool = self._terminal.session, self.question.through or self.question.tool
         if session is None:
             return visible(tool), ""
+        title = resolve_title(self._terminal.fold, tool, arguments)
+        if title:
+            return visible(shown_paths(title, self._root)), ""
         face = session.face(tool, arguments)
         return visible(face.line), visible(face.path)
 

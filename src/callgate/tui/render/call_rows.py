@@ -12,7 +12,7 @@ from callgate.tui.render.measures import gauge, seconds_text
 from callgate.tui.render.result_rows import content_rows, display_rows, summary_of, text_rows
 from callgate.tui.render.spans import Span, cut, fitted, head_of, one_row, width_of, wrapped
 from callgate.tui.theme import CUT, STATUSES, Theme
-from callgate.words.calls import PARTIAL_OUTPUT, Code, Result, Status
+from callgate.words.calls import PARTIAL_OUTPUT, Code, Display, Result, Status
 from callgate.words.decisions import Allow, Deny
 from callgate.words.noun import noun
 
@@ -96,7 +96,7 @@ def call_rows(
         return [_line(theme, call, face, width, now)]
     line = _line(theme, call, face, width, now)
     shown = "".join(text for text, _ in line)
-    rows = _whole(theme, call, inside) if expanded else _below(theme, call, face, inside, root, shown)
+    rows = _whole(theme, call, inside, root, shown) if expanded else _below(theme, call, face, inside, root, shown)
     return [line, *([(INDENT, ""), *row] if row else [] for row in rows)]
 
 
@@ -189,12 +189,7 @@ def _below(theme: Theme, call: CallBlock, face: Face, width: int, root: str, lin
         made = display_rows(theme, display, width)
         todo = display.kind == "text" and display.title == "To do"
         shown = made if todo else _fitted(theme, made, width, TEXT if display.kind == "text" else DIFF)
-        title = theme.line(shown_paths(display.title or "", root)).strip()
-        rows += (
-            [[(fitted(title, width, theme.sign("…", "...")), "bold")]]
-            if title and not todo and title not in line
-            else []
-        )
+        rows += [] if todo else _title_rows(theme, display, width, root, line)
         rows += [cut(row, width)[0] for row in shown]
     if rows or result.display or call.status is Status.ERROR or face.icon in ("read", "search", "fetch", "edit"):
         return rows
@@ -205,6 +200,12 @@ def _below(theme: Theme, call: CallBlock, face: Face, width: int, root: str, lin
     if len(grey) == 1 and line.endswith("".join(text for text, _ in grey[0]).strip()):
         return []
     return _fitted(theme, grey, width, OUTPUT if face.icon == "run" else TEXT, at_end=face.icon == "run")
+
+
+def _title_rows(theme: Theme, display: Display, width: int, root: str, line: str) -> list[Row]:
+    """Return the row of the title, or no row if the line of the call contains the title."""
+    title = theme.line(shown_paths(display.title or "", root)).strip()
+    return [[(fitted(title, width, theme.sign("…", "...")), "bold")]] if title and title not in line else []
 
 
 def _error_rows(theme: Theme, result: Result, width: int, root: str) -> list[Row]:
@@ -258,7 +259,7 @@ def _folded(theme: Theme, rows: list[Row], width: int) -> list[Row]:
 # ---- all of it ----------------------------------------------------------------------------------------------------
 
 
-def _whole(theme: Theme, call: CallBlock, width: int) -> list[Row]:
+def _whole(theme: Theme, call: CallBlock, width: int, root: str, line: str) -> list[Row]:
     rows: list[Row] = []
     for name, value in call.arguments.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
@@ -267,8 +268,13 @@ def _whole(theme: Theme, call: CallBlock, width: int) -> list[Row]:
     if call.result is None:
         output = _ESCAPES.sub("", call.output)
         return rows + [each for row in text_rows(theme, output) for each in cut(row, width)] if output else rows
-    shown = [row for display in call.result.display for row in display_rows(theme, display, width, wrap=True)]
-    for row in shown or content_rows(theme, call.result):
+    shown: list[Row] = []
+    for display in call.result.display:
+        shown += _title_rows(theme, display, width, root, line)
+        shown += display_rows(theme, display, width, wrap=True)
+    if not shown or call.result.is_error:
+        shown = content_rows(theme, call.result) + shown
+    for row in shown:
         rows += cut(row, width)
     for kept in call.result.artifacts:
         rows += wrapped([(theme.line(f"whole output: {kept.path} ({kept.size:,} bytes)"), "grey")], width)

@@ -54,15 +54,17 @@ def diff_rows(
     for head, lines in sections:
         if head and len(sections) > 1:
             rows.append([(fitted(head, width, theme.sign("…", "...")), "bold")])
-        layout = _Layout(theme, width, wrap, len(str(max((line.number for line in lines), default=0))))
+        layout = _Layout(theme, width, wrap, len(str(max((line.number for line in lines), default=0) or "")))
         for line in _highlighted(lines, head or name):
             rows += layout.rows(line)
     return rows
 
 
 def _sections(body: str) -> list[tuple[str, list[_Line]]]:
+    """Return the lines of each file. In a body without hunks, lines with a sign are changed lines without numbers."""
     found: list[tuple[str, list[_Line]]] = []
     old = new = 0
+    is_plain = not any(map(_HUNK.match, body.split("\n")))
     inside = False
     for line in body.expandtabs(4).rstrip("\n").split("\n"):
         hunk = _HUNK.match(line)
@@ -82,6 +84,8 @@ def _sections(body: str) -> list[tuple[str, list[_Line]]]:
             lines.append(_Line(sign, old if sign == "-" else new, line[1:]))
             old += sign != "+"
             new += sign != "-"
+        elif is_plain and line[:1] in ("+", "-", " ") and not line.startswith(_SKIPPED):
+            lines.append(_Line(line[0], 0, line[1:]))
         elif not line.startswith(_SKIPPED):
             lines.append(_Line("", 0, line))
     return found
@@ -105,7 +109,8 @@ def _marks(lines: list[_Line]) -> dict[int, Sequence[Range]]:
     """Return the changed words by the index of the line. Each group of removed lines is compared with the group of
     added lines after it."""
     found: dict[int, Sequence[Range]] = {}
-    groups = [(sign, [at for at, _ in group]) for sign, group in groupby(enumerate(lines), lambda item: item[1].sign)]
+    kept = [(at, line) for at, line in enumerate(lines) if line.sign or not line.text.startswith("\\ ")]
+    groups = [(sign, [at for at, _ in group]) for sign, group in groupby(kept, lambda item: item[1].sign)]
     for (sign, removed), (then, added) in pairwise(groups):
         if (sign, then) == ("-", "+"):
             gone, new = changed_words([lines[at].text for at in removed], [lines[at].text for at in added])
@@ -130,7 +135,7 @@ class _Layout:
             parts = cut([(line.text, "grey")], self.width)
             return parts if self.wrap else [[(fitted(line.text, self.width, more), "grey")]]
         ground = _GROUNDS.get(line.sign, "")
-        head = f"{line.number:>{self.digits}} {line.sign} "
+        head = f"{line.number or '':>{self.digits}} {line.sign} ".removeprefix("" if self.digits else " ")
         spans = [*_marked(line.spans, line.marks, ground)]
         signs = "" if self.theme.colours else _carets(line.text, line.marks)
         if self.wrap and self.width > len(head) + 2:
