@@ -72,6 +72,33 @@ def quiet_git(environment: Mapping[str, str]) -> dict[str, str]:
     return {**environment, "GIT_CONFIG_PARAMETERS": " ".join(given), "GIT_OPTIONAL_LOCKS": "0"}
 
 
+# In settings of git: a password in an address, a token in place of the user, a header, a value named like a secret.
+_SECRET_NAME = rf"\w{{0,40}}(?:{'|'.join(_SECRET_ENDINGS)}|pass)"
+_CREDENTIALS = (
+    (late_pattern(r"(://[^\s/?#@:\0]*:)[^\s/?#\0]+(?=@)"), "password"),
+    (late_pattern(r"(://)(?=[^\s/?#@:\0]{16})(?=[^\s/?#@:\0]*\d)[^\s/?#@:\0]+(?=@)"), "token"),
+    (late_pattern(r"(extraheader[ \t]*[=\n ][ \t\"']*[\w-]+:[ \t]*)[^\n\0]+", re.I), "header"),
+    (
+        late_pattern(r"((?:^|[ \t=])[\w-]{0,40}(?:authorization|token|key|secret|cookie):[ \t]*)[^\n\0]+", re.I | re.M),
+        "header",
+    ),
+    (late_pattern(rf"({_SECRET_NAME}[ \t]*=[ \t]*|[.]{_SECRET_NAME}[\n ])[^\s;\"'\0]+", re.I), "value"),
+)
+
+
+def holds_git_settings(path: str) -> bool:
+    """Return True for a path in a git directory, and for settings of git in other places."""
+    parts = path.split("/")
+    return ".git" in parts or parts[-1] in (".gitconfig", ".gitmodules")
+
+
+def without_credentials(text: str) -> str:
+    """Return settings of git, or addresses that git prints, with passwords and tokens masked."""
+    for pattern, kind in _CREDENTIALS:
+        text = pattern.sub(lambda found, kind=kind: f"{found[1]}[masked:{kind}]", text)
+    return text
+
+
 class OwnEnvironment:
     """Protects the environment of this process, which contains model keys.
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from callgate.shell.effects import effects_of as effects_of
     from callgate.shell.effects import folder_readers as folder_readers
     from callgate.shell.effects import named_paths as named_paths
+    from callgate.shell.effects import prints_addresses as prints_addresses
     from callgate.shell.effects import program_names as program_names
     from callgate.shell.effects import repository_readers as repository_readers
     from callgate.shell.effects import runs_project_files as runs_project_files
@@ -56,6 +57,7 @@ _MODULES = {
         "effects_of",
         "folder_readers",
         "repository_readers",
+        "prints_addresses",
         "named_paths",
         "program_names",
         "runs_project_files",

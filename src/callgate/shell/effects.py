@@ -27,6 +27,7 @@ _MOST_FOLDERS = 8
 _TELLING = names("bash python python3 node perl ruby php git npm npx pip pip3 make cmake ninja docker gh jq rg")
 _LONGEST_PATH = 4_096
 _RUNNING = frozenset(("run", "code", "load", "unknown"))
+_PRINTS_ADDRESSES = ("git config", "git remote", "git ls-remote", "git fetch", "git pull", "git push", "git submodule")
 _NAMING = frozenset(("load", "send", "alter"))
 _ADDRESS = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]*://", re.I)
 _FILE = re.compile(r"file:(?://[^/]*(?=/))?", re.I)
@@ -240,6 +241,12 @@ def repository_readers(analysis: Analysis) -> list[str]:
         if entry.shows_repository == "*" or options & set(entry.shows_repository.split()):
             found.append(f"{name} --untracked" if "--untracked" in options else name)
     return found
+
+
+def prints_addresses(analysis: Analysis) -> bool:
+    """Return True if a command of git may print its settings or the addresses of remote repositories."""
+    runs = find_inner_commands(analysis).runs
+    return any(step_of(run.name or "", run.words)[0].startswith(_PRINTS_ADDRESSES) for run in runs)
 
 
 def _reads_a_pipe(run: CommandRun, script: Script) -> bool:

@@ -11,6 +11,7 @@ from pydantic import Field
 from callgate.changes.diff import quoted
 from callgate.changes.text import TextForm, read_guessed
 from callgate.core.ports import Run
+from callgate.host.environment import holds_git_settings, without_credentials
 from callgate.host.ports import Files, FileStatus, files_of
 from callgate.tools.builtin import prompt_text
 from callgate.tools.files.read_marks import ReadMark, Span, holds, joined, marks_of
@@ -131,7 +132,8 @@ def _text(run: Run, path: str, data: bytes, found: tuple[str, TextForm], offset:
     note = encoding_note(form, text)
     update = before.noted(made.total, made.known)
     details = {"lines": [made.first, made.last], "of": made.total, "encoding": str(form)}
-    return Result((Text(f"{made.text}\n{note}" if note else made.text),), details=details, context_update=update)
+    shown = without_credentials(made.text) if holds_git_settings(path) else made.text
+    return Result((Text(f"{shown}\n{note}" if note else shown),), details=details, context_update=update)
 
 
 def _span(path: str, offset: int, limit: int, total: int, what: str) -> Span:

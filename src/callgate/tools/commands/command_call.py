@@ -14,7 +14,14 @@ from typing import Any
 from callgate import shell
 from callgate.core.capabilities import host_part
 from callgate.core.ports import Run
-from callgate.host.environment import command_environment, find_program, known_first, quiet_git
+from callgate.host.environment import (
+    command_environment,
+    find_program,
+    holds_git_settings,
+    known_first,
+    quiet_git,
+    without_credentials,
+)
 from callgate.host.paths import oddity
 from callgate.host.ports import Command, Confinement, GuardLost, HostDecision, Process, processes_of
 from callgate.host.processes import end_process
@@ -38,6 +45,7 @@ _LOST = (
 )
 # Commands that change the folder of a shell, and expansions that may become such a command.
 _MAY_MOVE = re.compile(r"[$`{*?\[]|cd|pushd|popd|eval|source|enable|(?:^|[\s;&|(!])\.(?:\s|$)")
+_SECRET_KEY = re.compile(r"[.]\w{0,40}(?:token|pass|passwd|password|secret|apikey)(?![\w.])", re.I)
 _JOINS = re.compile(r"\\\n|[\\\"']")  # may separate the parts of a word
 
 
@@ -257,6 +265,17 @@ class CommandCall:
         tasks.watch(watch())
         return task
 
+    def _shows_git_settings(self) -> bool:
+        analysis = shell.analyse(self._text)
+        named = shell.named_paths(analysis)
+        folder = ".git" in self._folder.split("/")
+        return (
+            folder
+            or analysis.fault is not None
+            or shell.prints_addresses(analysis)
+            or any(map(holds_git_settings, (*named.reads, *named.writes)))
+        )
+
     async def _result(self, returncode: int, note: str, code: Code = "ok") -> Result:
         meaning = meaning_of(self._text, returncode) if code == "ok" else None
         failed = code != "ok" or (returncode != 0 and meaning is None)
@@ -265,6 +284,9 @@ class CommandCall:
             text, artifact = self._output.text(most)
         else:
             text, artifact = await in_thread(partial(self._output.text, most), threads=threads_of(self._run.host))
+        if ("git" in self._text or ".git" in self._folder) and self._shows_git_settings():
+            asks_secret = "config" in self._text and _SECRET_KEY.search(self._text)
+            text = "[masked:value]" if asks_secret else without_credentials(text)
         lines = [text.rstrip("\n")] if text else []
         if code == "ok" and returncode:
             ending = f"ended by signal {-returncode}" if returncode < 0 else f"exit code {returncode}"
