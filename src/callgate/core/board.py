@@ -156,7 +156,7 @@ class Actions(Protocol[C_contra]):
         """Start the timeout of a call that waits until no call without locks is running."""
 
     def defer(self, call: C_contra, /) -> None:
-        """Release the locks of the call and keep its position in the queue for the locks."""
+        """Return the locks of the call. The call keeps its position in the queue for the locks."""
 
     def start(self, call: C_contra, /) -> None:
         """Record the start of the call and run its tool.

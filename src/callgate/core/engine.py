@@ -175,7 +175,7 @@ class Engine:
 
     def defer(self, call: Call) -> None:
         if call.stage is READY and call.claim is not None:
-            self._locks.leave(call.claim)
+            self._locks.defer(call.claim)
 
     def unlock(self, call: Call) -> None:
         call.stop_timer()

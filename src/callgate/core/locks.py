@@ -1,8 +1,11 @@
 """The locks of a host, shared by all executors. A call gets all of its locks at once, in the order of the requests.
 
-A claim either *holds* its locks or waits for conflicting claims that came earlier. A nested call never waits for its
-ancestors, the calls that contain it. It also overtakes claims that wait for an ancestor, directly or through other
-claims, because the ancestor cannot end until the nested call has ended.
+A claim either *holds* its locks or waits for conflicting claims that came earlier. A *deferred* claim does not hold its
+locks, because its call waits for a place to run; it keeps its position, and later conflicting claims wait for it.
+
+A nested call never waits for its ancestors, the calls that contain it. It also overtakes claims that wait for an
+ancestor, directly or through other claims, because the ancestor cannot end until the nested call has ended. For the
+same reason it overtakes a deferred call of the message of an ancestor, which waits for the place of the ancestor.
 """
 
 from collections.abc import Callable
@@ -51,6 +54,7 @@ class LockTable:
         self._holding = Claims()
         self._waiting = Claims()
         self._claims: dict[int, Claim] = {}
+        self._deferred: set[Claim] = set()
         self._watched: Watched[Claim] = Watched()
 
     def __len__(self) -> int:
@@ -60,7 +64,7 @@ class LockTable:
         """Request the locks of a claim. Return False if the claim has to wait."""
         with self._guard:
             self._number(claim)
-            if self._watched.waits:
+            if len(self._waiting):
                 self._overtake_waiting(claim)
             elif self._holding.latest(claim.locks, _ALL) < 0:
                 self._holding.put(claim.number, claim.locks)
@@ -69,9 +73,10 @@ class LockTable:
             return self._grant_or_watch(claim)
 
     def leave(self, claim: Claim) -> None:
-        """Release the locks of a claim or its place in the queue. The claim keeps its number for ``retry``."""
+        """Release the locks of a claim or its position in the queue."""
         granted: list[Claim] = []
         with self._guard:
+            self._deferred.discard(claim)
             if self._claims.pop(claim.number, None) is not None:
                 (self._holding if claim.holds else self._waiting).drop(claim.number)
                 claim.holds = False
@@ -82,11 +87,28 @@ class LockTable:
         for other in granted:
             other.granted(other.who)
 
-    def retry(self, claim: Claim) -> bool:
-        """Request the locks of a claim again, ahead of all waiting claims that came later. Return False if it has to
-        wait."""
+    def defer(self, claim: Claim) -> None:
+        """Return the locks of a claim. The claim keeps its position in the queue, and is granted only by ``retry``."""
+        granted: list[Claim] = []
         with self._guard:
-            self._claims[claim.number] = claim
+            self._holding.drop(claim.number)
+            self._waiting.put(claim.number, claim.locks)
+            claim.holds = False
+            self._deferred.add(claim)
+            for other in [self._claims[number] for number in self._waiting.earliest()]:
+                if _needs_place_beside(claim, other):
+                    self._waiting.drop(other.number)
+                    self._watched.stop(other)
+                    self._overtake_waiting(other)
+                    if self._grant_or_watch(other):
+                        granted.append(other)
+        for other in granted:
+            other.granted(other.who)
+
+    def retry(self, claim: Claim) -> bool:
+        """Request the locks of a deferred claim again. Return False if it has to wait."""
+        with self._guard:
+            self._deferred.discard(claim)
             return self._grant_or_watch(claim)
 
     def holders(self, claim: Claim) -> list[str]:
@@ -136,7 +158,7 @@ class LockTable:
         return None
 
     def _overtake_waiting(self, claim: Claim) -> None:
-        """Move claims that wait for an ancestor of the claim behind the claim.
+        """Move claims that wait for an ancestor of the claim, or for its place, behind the claim.
 
         The moved claims keep their order. No other claim waits for a moved claim, so the order of all other
         conflicting pairs is unchanged.
@@ -148,9 +170,10 @@ class LockTable:
             if _is_ancestor(self._claims[number], claim):
                 ahead.put(number, self._claims[number].locks)
         passed: list[Claim] = []
-        for number in self._waiting.earliest() if len(ahead) else ():
+        for number in self._waiting.earliest() if len(ahead) or self._deferred else ():
             other = self._claims[number]
-            if self._blocker(other, ahead, _ALL) is not None:
+            stands_aside = other in self._deferred and _needs_place_beside(other, claim)
+            if stands_aside or self._blocker(other, ahead, _ALL) is not None:
                 ahead.put(number, other.locks)
                 passed.append(other)
         for other in passed:
@@ -162,3 +185,9 @@ class LockTable:
 
 def _is_ancestor(elder: Claim, claim: Claim) -> bool:
     return 0 < len(elder.lineage) < len(claim.lineage) and claim.lineage[: len(elder.lineage)] == elder.lineage
+
+
+def _needs_place_beside(deferred: Claim, claim: Claim) -> bool:
+    """Return True if the claim is nested in another call of the message of the deferred claim."""
+    message = deferred.lineage[:-1]
+    return 0 < len(message) < len(claim.lineage) - 1 and claim.lineage[: len(message)] == message

@@ -121,6 +121,9 @@ class CommandCall:
 
     async def _attend(self, process: Process, seconds: float, where: int | None) -> Result:
         how = await self._until(process, seconds)
+        if how == "expired" and process.returncode is not None:  # only its output is still read
+            await process.ended()
+            how = "ended"
         if how == "moved":
             task = await self._hand_over(process, outlives=True)
             told = f"It still runs and goes on in the background as {task.id}. {_reading(task)}"
