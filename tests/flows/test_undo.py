@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from callgate.host.applying import apply_changes
 from callgate.host.clock import LoopClock
 from callgate.testing import ScriptedModel, ScriptedTurn, call, say, turn
 from callgate.words.changes import ChangeSet, FileChange
+from callgate.words.errors import JournalError
 from callgate.words.events import CallSettled, InputRefused, Noted
 from callgate.words.inputs import Undo
 from callgate.words.traits import writes
@@ -394,5 +396,36 @@ def test_a_change_that_cannot_be_finished_is_said_at_every_start_until_it_can(
         assert await start() == ["both was cut short when a program ended; it is finished now"]
         assert desk.files() == {"a": "1", "b": "1"}
         assert [kept.state for kept in desk.history.all(session.id)] == ["applied"]
+
+    run(main())
+
+
+@pytest.mark.spec("CHG-4")
+@pytest.mark.parametrize("error", [errno.EDQUOT, errno.ENOSPC, errno.EIO])
+def test_an_undo_whose_notice_cannot_be_recorded_is_told_after_the_resume(
+    desk: Desk, error: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        session, _ = await desk.session(turn(write("a", "1")), turn(say("done")))
+        async with session:
+            await session.send(Prompt("go"))
+
+        def fails(*_: Any) -> int:
+            raise OSError(error, os.strerror(error))
+
+        undoing, _ = await desk.session(journal=await desk.store.open(session.id))
+        with monkeypatch.context() as full:
+            full.setattr(os, "pwrite", fails)
+            with suppress(JournalError):
+                await undoing.send(Undo())
+            with suppress(JournalError):
+                await undoing.aclose()
+        assert desk.files() == {}
+        again, model = await desk.session(turn(say("I see")), journal=await desk.store.open(session.id))
+        async with again:
+            await again.send(Prompt("what now?"))
+            said = " ".join(message.text for message in model.requests[-1].messages)
+            assert "The user took back these changes of yours: write a." in said
+            assert all(kept.told for kept in desk.history.all(session.id) if kept.tool == "undo")
 
     run(main())

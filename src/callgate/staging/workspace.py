@@ -10,7 +10,7 @@ from callgate.notices.notices_feature import NoticesPart
 from callgate.staging.feature import NAME as STAGING
 from callgate.staging.feature import RelaxedStaging
 from callgate.staging.stack import kept_changes
-from callgate.words.errors import CallgateError, in_words
+from callgate.words.errors import CallgateError, JournalError, in_words
 from callgate.words.events import Noted
 from callgate.words.inputs import Undo
 
@@ -30,7 +30,7 @@ class WorkspacePart(FeaturePart):
 
     def __init__(self, opened: OpenSession) -> None:
         self._host = kept_changes(opened.host)
-        self._record = opened.record
+        self._record, self._journal = opened.record, opened.journal
         self._now = opened.now
         self._stack = opened.needed(STAGING, RelaxedStaging).stack
         self._notices = opened.needed(NOTICES, NoticesPart)
@@ -81,8 +81,17 @@ class WorkspacePart(FeaturePart):
         for kept, labels in self._undone:
             text = f"The user took back these changes of yours: {', '.join(labels)}."
             self._notices.add("undo", f"{text} The files are as they were before them.", id=f"undo-{kept.id}")
-            await self._host.mark_reported(kept)
+            await self._mark_reported(kept)
         self._undone = []
+
+    async def _mark_reported(self, undo: "Kept") -> None:
+        """Mark an undo as reported when its notice is on disk. If the record cannot be written, the next start adds
+        the notice again."""
+        assert self._host is not None
+        with suppress(JournalError):
+            if (waiting := self._journal.barrier()) is not None:
+                await waiting
+            await self._host.mark_reported(undo)
 
     async def _undo(self, sent: Undo) -> str | None:
         if self._host is None:
@@ -106,7 +115,7 @@ class WorkspacePart(FeaturePart):
         notice = f"The user took back these changes of yours: {labels}. The files are as they were before{left}."
         self._notices.add("undo", notice, id="" if undo is None else f"undo-{undo.id}")
         if undo is not None:
-            await self._host.mark_reported(undo)
+            await self._mark_reported(undo)
         return None
 
 
