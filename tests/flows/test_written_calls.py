@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from callgate import Prompt, Session, tool
-from callgate.conversation.intake import MAX_REPEATED_CHARS
+from callgate.conversation.intake import MAX_REPEATED_CHARS, Intake
 from callgate.conversation.record import MemoryJournal
 from callgate.testing import ScriptedModel, call, say, think, turn
 from callgate.words.endings import ENDINGS
@@ -255,6 +255,23 @@ def test_an_answer_that_repeats_itself_is_stopped(kind: str, before: str, phrase
     assert "repeats" in ended.detail
     written = sum(len(event.message.text) for event in looks.of(MessageAdded) if event.message.role == "assistant")
     assert written < 2 * MAX_REPEATED_CHARS
+
+
+@pytest.mark.parametrize("kind", ["text", "thinking", "arguments"])
+@pytest.mark.parametrize("parts", [1, 3])
+def test_an_answer_over_the_limit_is_stopped_and_the_limit_is_named(
+    kind: str, parts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    defaults: dict[str, Any] = {**(Intake.__init__.__kwdefaults__ or {}), "max_chars": 50_000}
+    monkeypatch.setattr(Intake.__init__, "__kwdefaults__", defaults)
+    step: Any = {"text": say, "thinking": think}.get(kind, lambda each: call("look", path=each))
+    text = "".join(f"line {n}\n" for n in range(60_000 // parts // 10))
+    looks = Looks(turn(*[step(text) for _ in range(parts)]))
+    ended = asyncio.run(looks.run())
+    assert (ended.reason, ended.kind) == ("model_error", "oversized")
+    assert ended.detail == "the answer was stopped, because it has more than 50,000 characters"
+    written = sum(len(event.message.text) for event in looks.of(MessageAdded) if event.message.role == "assistant")
+    assert written < 51_000
 
 
 @pytest.mark.spec("PRV-17")

@@ -36,7 +36,7 @@ class InjectedMessage:
     ) -> None:
         self.model = model
         self.grows = injected.queue is not None
-        self.intake = Intake(message_id, kit.record.ledger)
+        self.intake = Intake(message_id, kit.record.ledger, max_chars=None)
         self._room = kit.record.room
         self._executor = executor
         self._injected = injected

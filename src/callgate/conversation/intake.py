@@ -15,6 +15,9 @@ from callgate.words.messages import CallPart, Message, Opaque, Part, Text, Think
 from callgate.words.noun import maker, noun
 
 MAX_ARGUMENT_CHARS = 8 * 1024 * 1024
+MAX_ANSWER_CHARS = 10_000_000
+"""The most characters of a model's message: text, thinking and arguments. It is many times the largest answer of a real
+model, and takes a few seconds to read."""
 
 MAX_REPEATED_CHARS = 8_000
 """About 2,000 tokens: a message whose end repeats a phrase, a line or whitespace for so long is stopped."""
@@ -77,12 +80,23 @@ class _RepetitionGuard:
 
 
 class Intake:
-    """Collects the stream of one message. ``feed`` returns a text to show, a call to run, or None."""
+    """Collects the stream of one message. ``feed`` returns a text to show, a call to run, or None.
 
-    def __init__(self, message_id: str, ledger: Ledger, *, max_argument_chars: int = MAX_ARGUMENT_CHARS) -> None:
+    max_chars  the limit for the size of the message; None for the calls of a program
+    """
+
+    def __init__(
+        self,
+        message_id: str,
+        ledger: Ledger,
+        *,
+        max_argument_chars: int = MAX_ARGUMENT_CHARS,
+        max_chars: int | None = MAX_ANSWER_CHARS,
+    ) -> None:
         self.message_id = message_id
         self._ledger = ledger
-        self._limit = max_argument_chars
+        self._limit, self._max_chars = max_argument_chars, max_chars
+        self._chars = 0
         self._parts: dict[int, _Open] = {}
         self._seen: set[str] = set()
         self._calls = 0
@@ -100,15 +114,15 @@ class Intake:
         match event:
             case model.ArgumentsDelta():
                 self._add_arguments(self._part(event.index, "tool_call"), event.text)
-                self._guard.add(event.text)
+                self._watch(event.text)
             case model.TextDelta():
                 self._part(event.index, "text").texts.append(event.text)
-                self._guard.add(event.text)
+                self._watch(event.text)
                 return event
             case model.ThinkingDelta():
                 part = self._part(event.index, "thinking")
                 part.texts.append(event.text)
-                self._guard.add(event.text)
+                self._watch(event.text)
                 part.signature = event.signature or part.signature
                 return event
             case model.PartStarted():
@@ -129,6 +143,14 @@ class Intake:
             case model.ModelNoted():
                 return event
         return None
+
+    def _watch(self, text: str) -> None:
+        """Raise ModelError if the message is larger than the limit, or repeats itself."""
+        self._chars += len(text)
+        if self._max_chars is not None and self._chars > self._max_chars:
+            fault = f"the answer was stopped, because it has more than {self._max_chars:,} characters"
+            raise ModelError(fault, kind="oversized")
+        self._guard.add(text)
 
     def finish(self) -> tuple[model.StopReason, list[Refused]]:
         """Return the stop reason, and the calls whose arguments are incomplete."""

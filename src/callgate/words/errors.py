@@ -79,7 +79,7 @@ class ModelError(CallgateError):
     retry_after  the delay in seconds that the provider asks for, or None
     kind         ``no_key``, ``wrong_key``, ``no_credit``, ``unknown_model``, ``bad_request``, ``too_long``, ``image``,
                  ``overloaded``, ``rate_limited``, ``server``, ``connection``, ``timeout``, ``refused``, ``repetition``,
-                 ``protocol`` or ``other``
+                 ``oversized``, ``protocol`` or ``other``
     """
 
     def __init__(
