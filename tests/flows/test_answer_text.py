@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 
 from callgate import Continue, Session, SessionLimits, Store, tool
+from callgate.conversation.feature import Feature, FeaturePart
+from callgate.conversation.ledger import Ledger
 from callgate.conversation.ports import Model
 from callgate.conversation.view import AnswerText
 from callgate.testing import ScriptedModel, call, cut_off, limit, say, think, turn
 from callgate.testing.script import Scene, stop
+from callgate.words.events import Compacted, Durable, MessageAdded, RunEnded, TurnEnded, TurnStarted
 from callgate.words.limits import LoopLimits, Retries
 from callgate.words.messages import CallPart, Message, Part, Text, Thinking
 
@@ -153,3 +156,57 @@ def test_complete_messages_are_separated_and_parts_are_not() -> None:
         if answer.text != wanted:
             wrong.append(f"{messages}: {answer.text!r}, not {wanted!r}")
     assert not wrong, "\n".join(wrong)
+
+
+class _Holds(FeaturePart):
+    """Delays the end of the run once."""
+
+    def __init__(self) -> None:
+        self._asked = 0
+
+    async def ending(self, *, again: bool) -> str | None:
+        self._asked += 1
+        return "check it" if self._asked == 1 else None
+
+
+def _holding(*scenes: Scene) -> Session:
+    return Session(ScriptedModel(*scenes), features=[Feature("holds", lambda opened: _Holds())])
+
+
+@pytest.mark.spec("TRN-15")
+async def test_messages_before_and_after_a_hook_are_one_answer() -> None:
+    async with _holding(turn(say("The report.")), turn(say("Chec"), limit()), turn(say("ked."))) as session:
+        assert (await session.run("go")).text == "The report.\n\nChecked."
+        assert session.last_answer == "Checked."
+
+
+@pytest.mark.spec("TRN-15")
+async def test_a_typed_answer_may_be_the_last_message_after_a_hook() -> None:
+    for scenes in (
+        [turn(say('{"a": 1}')), turn(say('{"a": 2}'))],
+        [turn(say("Working.")), turn(say('{"a": '), limit()), turn(say("2}"))],
+    ):
+        async with _holding(*scenes) as session:
+            result = await session.run("go", output=dict[str, int])
+        assert (result.output, len(result.messages)) == ({"a": 2}, len(scenes) + 1)
+
+
+@pytest.mark.spec("TRN-15")
+def test_an_answer_is_continued_after_a_compaction_also_in_a_later_program() -> None:
+    begun: list[Durable] = [
+        MessageAdded(0.0, Message("u1", "user", (Text("go"),))),
+        TurnStarted(0.0, 1, "a1"),
+        MessageAdded(0.0, Message("a1", "assistant", (Text("part one "),)), "max_tokens"),
+        TurnEnded(0.0, 1, "truncated"),
+    ]
+    rest: list[Durable] = [
+        TurnStarted(0.0, 2, "a2", because="output_limit"),
+        MessageAdded(0.0, Message("a2", "assistant", (Text("part two"),)), "end"),
+        TurnEnded(0.0, 2, "answered"),
+        RunEnded(0.0, "done"),
+    ]
+    ledger = Ledger(begun)
+    compacted = Compacted(0.0, "summary", running=True, counted=ledger.counted, answer=ledger.answer.begun)
+    without = Compacted(0.0, "summary", running=True, counted=ledger.counted)
+    for events in ([*begun, compacted, *rest], [compacted, *rest], [*begun, without, *rest]):
+        assert Ledger(events).answer.text == "part one part two"

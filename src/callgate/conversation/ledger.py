@@ -282,7 +282,7 @@ def _compacted(ledger: Ledger, event: events.Compacted) -> None:
     ledger.running, ledger.paused, ledger.options = event.running, event.paused, event.options
     ledger.denied = ledger.denied_in_a_row = 0
     ledger.recent = ()
-    if event.running:
+    if event.running and event.answer:
         ledger.answer.begin(event.answer)
     ledger.message_of = {call.id: message.id for message in ledger.messages for call in message.calls}
     _count(ledger, event.counted)  # includes the usage of the summary before

@@ -296,14 +296,20 @@ class AnswerText:
         return self._joined() or self._before_call
 
     @property
+    def last(self) -> str:
+        """The text of the last complete message, with the parts that it continues."""
+        at = next((at for at in range(len(self._pieces) - 1, 0, -1) if self._pieces[at - 1][1]), 0)
+        return self._joined(at)
+
+    @property
     def begun(self) -> str:
         """The text that the next message of the model continues; empty after a tool call."""
         joined = self._joined()
         return f"{joined}\n\n" if joined and self._pieces[-1][1] else joined
 
-    def _joined(self) -> str:
+    def _joined(self, start: int = 0) -> str:
         joined, continues = "", True
-        for text, is_whole in self._pieces:
+        for text, is_whole in self._pieces[start:]:
             if not joined or not text:
                 joined += text
             elif continues:

@@ -48,6 +48,8 @@ class Runs(EventSource, Protocol):
     def calls(self) -> tuple[ToolCall, ...]: ...
     @property
     def answer(self) -> str: ...
+    @property
+    def last_answer(self) -> str: ...
     def post_run(self, sent: Input, run: PromptRun) -> PromptRun | None:
         """Send the input. Return the run that it starts or continues, or None."""
         ...
@@ -106,27 +108,35 @@ async def run(session: Runs, sent: Input | str, kind: Any) -> RunResult[Any]:
     model once, with its errors, before the next queued prompt."""
     sent = Prompt(sent) if isinstance(sent, str) else sent
     if kind is str:
-        return await _result(session, sent, PromptRun())
+        return (await _result(session, sent, PromptRun()))[0]
     from callgate.tools.output import Misfit, OutputType  # with the first typed answer
 
     output = OutputType[Any](kind)
     if isinstance(sent, Prompt):
         sent = replace(sent, content=(*sent.parts, Text(f"\n\n{output.instruction}")))
-    result = await _result(session, sent, PromptRun(_check_of(output)))
+    result, last = await _result(session, sent, PromptRun(_check_of(output)))
     if not result.ok:
         return replace(result, output=None)
-    found = output.read(result.text)
+    found = _read(output, result.text, last)
     if isinstance(found, Misfit):
         error = f"the answer is no {output.name}, also after it was sent back: {'; '.join(found.faults)}"
         return replace(result, output=None, error=error)
     return replace(result, output=found)
 
 
-def _check_of(output: OutputType[Any]) -> Callable[[str], Prompt | None]:
+def _read(output: OutputType[Any], answer: str, last: str) -> Any:
+    """Return the value of the answer, of its last message, or the Misfit of the last message."""
     from callgate.tools.output import Misfit
 
-    def check(answer: str) -> Prompt | None:
-        found = output.read(answer)
+    found = output.read(answer)
+    return output.read(last) if isinstance(found, Misfit) and last != answer else found
+
+
+def _check_of(output: OutputType[Any]) -> Callable[[str, str], Prompt | None]:
+    from callgate.tools.output import Misfit
+
+    def check(answer: str, last: str) -> Prompt | None:
+        found = _read(output, answer, last)
         return Prompt(output.repair(found), RunOptions(quoted=True)) if isinstance(found, Misfit) else None
 
     return check
@@ -158,13 +168,15 @@ class _RunEvents(EventStream[SessionEvent]):
         return not waits and super()._over()
 
 
-async def _result(session: Runs, sent: Input, own: PromptRun) -> RunResult[Any]:
+async def _result(session: Runs, sent: Input, own: PromptRun) -> tuple[RunResult[Any], str]:
+    """Return the result of the run of an input, and the last complete message of its answer."""
     calls = {call.id: call for call in session.calls}
     stream = _RunEvents(session)
     run = stream.run = session.post_run(sent, own)
     found = [each async for each in stream]
     events = [each.event for each in found]
     ended: RunEnded | None
+    last_answer = session.last_answer if run is None or run.state != "ended" else run.last
     if run is None:
         ended = next((event for event in reversed(events) if isinstance(event, RunEnded)), None)
         text = "" if ended is None else session.answer
@@ -182,18 +194,18 @@ async def _result(session: Runs, sent: Input, own: PromptRun) -> RunResult[Any]:
     )
     if ended is not None:
         if ended.reason == "done":
-            return replace(result, reason="done", output=text)
-        return replace(result, reason=ended.reason, error=ended.sentence)
+            return replace(result, reason="done", output=text), last_answer
+        return replace(result, reason=ended.reason, error=ended.sentence), last_answer
     refused = next((each.event for each in found if isinstance(each.event, InputRefused)), None)
     if run is not None and run.state == "refused":
-        return RunResult("", None, "refused", run.refusal)
+        return RunResult("", None, "refused", run.refusal), last_answer
     if session.status == "waiting_confirmation" and (run is None or run.state == "running"):
         questions = session.questions
         error = f"{questions[0].tool} waits for an answer"
-        return replace(result, reason="question", error=error, questions=questions)
+        return replace(result, reason="question", error=error, questions=questions), last_answer
     if refused is not None and (run is None or not result.messages):
-        return RunResult("", None, "refused", refused.reason)
-    return replace(result, error="the run was left unfinished")
+        return RunResult("", None, "refused", refused.reason), last_answer
+    return replace(result, error="the run was left unfinished"), last_answer
 
 
 def _settled(calls: dict[str, ToolCall], events: list[Event]) -> tuple[ToolCall, ...]:

@@ -83,6 +83,11 @@ class SessionView:
         return self._ledger.answer.text
 
     @property
+    def last_answer(self) -> str:
+        """The last complete message in ``answer``. It differs from ``answer`` if a hook delayed the end of the run."""
+        return self._ledger.answer.last
+
+    @property
     def waiting(self) -> tuple[PromptQueued, ...]:
         """The queued prompts, in the order of their delivery."""
         return tuple(self._ledger.waiting.values())

@@ -12,6 +12,7 @@ from callgate.conversation.ledger import Ledger
 from callgate.conversation.loop import Loop
 from callgate.conversation.ports import Model
 from callgate.conversation.recovery import answered_by
+from callgate.conversation.view import AnswerText
 from callgate.core.capabilities import model_effort
 from callgate.core.executor import CallExecutor
 from callgate.session.history import HistoryEdits
@@ -41,19 +42,20 @@ _CONTINUE = "Continue"  # the key of a run that is continued
 class PromptRun:
     """The run of one prompt in this process, from the queue to its end.
 
-    check    returns the prompt that sends an invalid answer back, or None; called once
+    check    returns the prompt that sends an invalid answer back, or None; called once with ``answer`` and ``last``
     state    the state of the prompt
     refusal  the reason if the prompt was refused or withdrawn
     after    the number of the last event before the run
     ended    the end of the run
     answer   the text of the model since its last tool call
+    last     the last complete message in it
     failure  the exception that ended the work of the session
     """
 
-    def __init__(self, check: Callable[[str], Prompt | None] | None = None) -> None:
+    def __init__(self, check: Callable[[str, str], Prompt | None] | None = None) -> None:
         self.check = check
         self.state: Literal["queued", "running", "refused", "ended"] = "queued"
-        self.refusal = self.answer = ""
+        self.refusal = self.answer = self.last = ""
         self.after = 0
         self.ended: RunEnded | None = None
         self.failure: Exception | None = None
@@ -65,12 +67,12 @@ class PromptRun:
     def refuse(self, why: str) -> None:
         self.state, self.refusal = "refused", why
 
-    def end(self, ended: RunEnded | None, answer: str) -> Prompt | None:
+    def end(self, ended: RunEnded | None, answer: AnswerText) -> Prompt | None:
         """Record the end of the run. Return a prompt that continues it, or None."""
-        self.answer = answer
+        self.answer, self.last = answer.text, answer.last
         again = None
         if self.check is not None and ended is not None and ended.reason == "done":
-            again, self.check = self.check(answer), None
+            again, self.check = self.check(self.answer, self.last), None
         if again is None and ended is not None:
             self.state, self.ended = "ended", ended
         return again
@@ -357,7 +359,7 @@ class Work:
                     return
                 assert self.run is not None
                 ended = await loop.run()
-                again = self.run.end(ended, self._ledger.answer.text)
+                again = self.run.end(ended, self._ledger.answer)
                 if again is not None:
                     self._prompt, self._runs[""] = again, self.run
                 if self.closing or not (self._more or self.calls.next_by is not None):

@@ -143,13 +143,20 @@ class HeadlessDriver:
         """Return the answer as a value, or its faults after it was sent back once."""
         from callgate.tools.output import Misfit
 
-        found = schema.read(self._text)
+        found = self._read(schema)
         if isinstance(found, Misfit):
             await self._send(Prompt(schema.repair(found), RunOptions(quoted=True)))
             if self._reason != "done":
                 return None, ()
-            found = schema.read(self._text)
+            found = self._read(schema)
         return (None, found.faults) if isinstance(found, Misfit) else (found, ())
+
+    def _read(self, schema: OutputSchema) -> Any:
+        """Return the value of the answer, or of its last message if the whole answer does not match."""
+        from callgate.tools.output import Misfit
+
+        found, last = schema.read(self._text), self._session.last_answer
+        return schema.read(last) if isinstance(found, Misfit) and last != self._text else found
 
     def _on_event(self, path: AgentPath, number: int, event: Event) -> None:
         if path:
