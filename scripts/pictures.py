@@ -72,7 +72,9 @@ def _asks(terminal: TerminalDriver) -> None:
 
 def _remembers(terminal: TerminalDriver) -> None:
     _asks(terminal)
-    terminal.press("a", "down", "tab")
+    terminal.press("a")
+    terminal.wait_for("Always allow")
+    terminal.press("down", "tab")
     terminal.wait_for("[this project]")
 
 

@@ -255,7 +255,8 @@ class AlwaysChoice:
             here = number == self.at
             if brief and not here:
                 continue
-            label = "" if each.label in each.rule else f"  ({each.label})"
+            repeats = each.label in each.rule or "(./" in each.rule  # the label has the path of the rule
+            label = "" if repeats else f"  ({each.label})"
             page.block(f"{page.theme.cursor(here)} {each.rule or each.label}{label}", "bold" if here else "")
         names = [f"[{SCOPES[each]}]" if at == self.scope else SCOPES[each] for at, each in enumerate(self.scopes)]
         page.words(f"for  {'  '.join(names)}", "bold")
