@@ -78,6 +78,16 @@ def endings() -> str:
     return "\n".join(lines)
 
 
+def reasons() -> str:
+    """The values of the reasons in RunEnded and TurnEnded."""
+    from callgate.words.endings import RunReason
+    from callgate.words.turns import TurnReason
+
+    values = (("RunEnded.reason", RunReason), ("TurnEnded.reason", TurnReason))
+    rows = (f"| `{name}` | {', '.join(f'`{each}`' for each in get_args(kind))} |" for name, kind in values)
+    return "\n".join(("| field | values |", "|---|---|", *rows))
+
+
 def status_faces() -> str:
     """The sign, the word and the colour of every status of a call in the terminal."""
     from callgate.tui.theme import STATUSES
@@ -377,6 +387,7 @@ BLOCKS: dict[str, tuple[Path, Callable[[], str]]] = {
     "api": (Path("docs/reference/api.md"), api),
     "testing": (Path("docs/reference/testing.md"), testing),
     "events": (Path("docs/reference/events.md"), events),
+    "reasons": (Path("docs/reference/events.md"), reasons),
     "status-faces": (Path("docs/guides/terminal.md"), status_faces),
     "keys": (Path("docs/reference/keys.md"), keys),
     "slash-commands": (Path("docs/reference/commands.md"), slash_commands),

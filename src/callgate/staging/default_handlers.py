@@ -164,14 +164,17 @@ def plan_approval(planning: Planning) -> DefaultHandler:
     tool ExitPlanMode. A discard keeps plan mode."""
 
     async def apply(_reason: str, extra: Any) -> Result:
-        return await approved(planning, str(extra["plan"]))
+        return await approved(planning, str(extra["plan"]), title=" ".join(str(extra.get("title") or "").split()))
 
     traits = Traits("none", shared, requires_interaction=True, judged_as=EXIT)
     return DefaultHandler("the plan", apply, traits=traits, shows=_with_plan, modes=(PLANNING,))
 
 
 def _with_plan(extra: Any) -> Any:
-    plan = cast("dict[str, Any]", extra).get("plan") if isinstance(extra, dict) else None
+    given = cast("dict[str, Any]", extra) if isinstance(extra, dict) else dict[str, Any]()
+    plan, title = given.get("plan"), given.get("title")
+    if title is not None and not isinstance(title, str):
+        raise ToolFailure("the title of the plan, extra.title, must be a text")
     if not isinstance(plan, str) or not plan.strip():
         raise ToolFailure(f"in plan mode put the plan in as a text, extra.plan, or call {EXIT}")
     return cast(Any, extra)

@@ -370,3 +370,35 @@ def test_a_slug_is_made_of_the_first_words() -> None:
         "../../etc/passwd": "etc-passwd",
     }
     assert {plan: slug_of(plan) for plan in rows} == rows
+
+
+@really
+@pytest.mark.parametrize(
+    ("title", "slug", "shown"),
+    [
+        ("Add the cache", "add-the-cache", "Plan approved: Add the cache"),
+        ("  two\nlines ", "two-lines", "Plan approved: two lines"),
+        ("", "first-look-then-write-a-txt", "Plan approved"),
+        (None, "first-look-then-write-a-txt", "Plan approved"),
+        ("…", "first-look-then-write-a-txt", "Plan approved: …"),
+    ],
+)
+async def test_the_title_of_a_plan_names_its_file_and_its_block(
+    bench: Bench, title: str | None, slug: str, shown: str
+) -> None:
+    presents = turn(apply("the plan stands", extra={"plan": PLAN, "title": title}))
+    async with session_of(bench, model_of(presents, DONE), "plan") as session:
+        await sent(session, "go")
+        events = await sent(session, Answer(session.questions[0].yes()))
+        (settled,) = of(events, CallSettled)
+        assert not settled.result.is_error, settled.result.text
+        assert settled.result.artifacts[0].path.endswith(f"plan-{slug}.md")
+        assert shown in [each.title for each in settled.result.display]
+
+
+@really
+async def test_a_title_that_is_no_text_is_refused(bench: Bench) -> None:
+    presents = turn(apply("the plan stands", extra={"plan": PLAN, "title": 7}))
+    async with session_of(bench, model_of(presents, DONE), "plan") as session:
+        events = await sent(session, "go")
+        assert "extra.title, must be a text" in of(events, CallSettled)[0].result.text

@@ -148,17 +148,20 @@ def plan_tools() -> tuple[EnterPlanMode, ExitPlanMode]:
     return EnterPlanMode(), ExitPlanMode()
 
 
-async def approved(planning: Planning, plan: str, mode: Mode | None = None, note: str = "") -> Result:
+async def approved(planning: Planning, plan: str, mode: Mode | None = None, note: str = "", title: str = "") -> Result:
     """Store the plan, leave plan mode and return the result. Plan mode may be off already if the call is repeated after
-    a crash."""
-    path = await planning.keep(f"plan-{slug_of(plan)}.md", plan)
+    a crash.
+
+    title  a name for the plan, in its file name and for the user; by default its first line
+    """
+    path = await planning.keep(f"plan-{slug_of(f'{title}{chr(10)}{plan}')}.md", plan)
     if planning.on:
         planning.leave(mode)
     again = "" if mode else " again"
     text = f"The plan is approved. Plan mode is off, the mode is {planning.mode}{again}: go ahead."
     told = Text(f"{text}\nThe plan is kept in {path}.{_added(note)}")
     kept = Artifact(path, len(plan.encode("utf-8", "replace")), "text/markdown")
-    shown = Display("text", plan, "Plan approved")
+    shown = Display("text", plan, f"Plan approved: {title}" if title else "Plan approved")
     return Result((told,), (shown,), artifacts=(kept,), context_update={PLAN: path})
 
 
