@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,8 @@ async def bench(
         each.mkdir(exist_ok=True)
     environ = {"CALLGATE_DATA_DIR": str(folder / "data"), "HOME": str(home), "PATH": "/usr/bin:/bin"}
     config = load_config(work, environ=environ, home=home, **settings)
+    # In the sandbox the commands of the tests would run without a question.
+    config = replace(config, settings=replace(config.settings, sandbox_disabled=True))
     store = Store(work, config.data)
     opener = session_opener(config, tools, store)
     if own:

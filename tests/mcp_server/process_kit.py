@@ -19,6 +19,10 @@ _TOKEN = re.compile(r"Bearer (\S+)")
 
 
 def environment(folder: Path) -> dict[str, str]:
+    # In the sandbox the commands of the tests would run without a question.
+    settings = folder / "home/.config/callgate/settings.toml"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text("[sandbox]\ndisabled = true\n")
     found = {"CALLGATE_DATA_DIR": str(folder / "data"), "HOME": str(folder / "home"), "PATH": os.environ["PATH"]}
     for name in ("home", "work"):
         (folder / name).mkdir(exist_ok=True)

@@ -1,6 +1,7 @@
 """The commands ``callgate sandbox``."""
 
 import os
+import shlex
 import subprocess
 from collections.abc import Iterator, Sequence
 
@@ -59,10 +60,13 @@ def run(words: Sequence[str]) -> int:
     if note:
         say(note)
     inside = found.wrap(Command((*_BY_SHELL, *words), str(config.root), scrubbed(os.environ)), report)
+    check = found.watch(shlex.join(words))
     with subprocess.Popen(inside.argv, cwd=inside.cwd, env=dict(inside.env), pass_fds=inside.handed_fds) as running:
         for number in inside.handed_fds:
             os.close(number)
         ended = running.wait()
+    for line in check(True):
+        say(line)
     return ended if ended >= 0 else 128 - ended
 
 
