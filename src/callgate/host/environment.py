@@ -26,6 +26,8 @@ _CODE_FOLDERS = late_pattern(
     r"|CLASSPATH|LD_.*|DYLD_.*|GIT_(?:EXEC_PATH|TEMPLATE_DIR|CONFIG.*)|MANPATH|XDG_.*_DIRS"
 )
 """Variables in which programs find code or settings to load."""
+_STATED = frozenset(("PWD", "OLDPWD"))
+"""Variables that state a folder of the workspace; no program loads code from it."""
 _WITH_PASSWORD = late_pattern(r"://[^/?#\s]*:[^/?#\s]*@")
 
 
@@ -166,7 +168,7 @@ def fixed_environment(environ: Mapping[str, str], *writable: str) -> dict[str, s
     kept = {
         name: value
         for name, value in environ.items()
-        if not any(each and each in value for each in writable)
+        if (name in _STATED or name.startswith("CALLGATE_") or not any(each and each in value for each in writable))
         and not (_CODE_FOLDERS.fullmatch(name) and absolute_path(value) != value)
     }
     return {**kept, "PATH": fixed_path(environ.get("PATH", SYSTEM_PATH), *writable)}
@@ -186,9 +188,9 @@ def is_writable(path: str, *writable: str) -> bool:
 def find_program(name: str, path: str = SYSTEM_PATH, *, avoid: str = "") -> str | None:
     """Return the path of a program that runs outside the sandbox, from the folders in ``path``; None if there is
     none. Programs below the folder ``avoid``, where commands can write, are skipped."""
-    folders = [each for each in path.split(os.pathsep) if os.path.isabs(each) and not _beneath(each, avoid)]
-    found = shutil.which(name, path=os.pathsep.join(folders)) if folders else None
-    return None if found is None or _beneath(found, avoid) else found
+    folders = fixed_path(path, avoid)
+    found = shutil.which(name, path=folders) if folders else None
+    return None if found is None or replaceable_program(name, folders, avoid) is not None else found
 
 
 def _beneath(path: str, folder: str) -> bool:

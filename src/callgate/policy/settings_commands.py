@@ -7,7 +7,6 @@ from callgate import shell
 from callgate.host.environment import replaceable_program
 from callgate.host.ports import Command, Confinement
 
-_HOME = ("~/", "$HOME/", '"$HOME/', "${HOME}/", '"${HOME}/')
 # Programs without a row that run files of the project in whose folder they start.
 _RUNNERS = """
     . source eval npx bunx pnpx uvx just task pre-commit nox invoke inv doit rake bundle rspec gulp grunt turbo nx
@@ -16,6 +15,8 @@ _RUNNERS = """
     lefthook lint-staged husky overcommit earthly tilt hatch pdm rye pipenv poe mise direnv ansible-playbook
     vagrant
 """
+_SCRIPTED = frozenset(("awk", "gawk", "mawk", "nawk", "sed", "gsed"))
+"""Programs that may run a script which the table does not see."""
 
 
 class SettingsCommands:
@@ -55,25 +56,35 @@ def runs_workspace_files(line: str, root: str) -> bool:
 
 
 def _runs_files(run: "shell.CommandRun", root: str) -> bool:
-    first = run.words[0]
-    if first.value is None:
-        return not first.raw.startswith(_HOME)
-    if "/" in first.value:
-        return _is_below(first.value, root)
-    name = first.value
+    path = _known_path(run.words[0])
+    if path is None or "/" in path:
+        return path is None or _is_below(path, root)
+    name = path
     if name in _RUNNERS.split() or replaceable_program(name, os.environ.get("PATH", ""), root) is not None:
         return True
-    if not shell.runs_project(name, run.words) or any(use.role == "run" and use.text for use in run.uses):
-        return False  # the text that a shell runs is examined like the line
+    roles = ("code", "load", "run", "unknown") if name in _SCRIPTED else ("code", "load", "run")
+    unseen = [use for use in run.uses if use.role in roles and not (use.role == "run" and use.text)]
+    if not unseen:  # the text that a shell runs is examined like the line
+        return shell.runs_project(name, run.words) and not any(use.role == "run" for use in run.uses)
     script = _script(run)
-    return script is None or not script.startswith(("/", *_HOME)) or _is_below(script, root)
+    return script is None or not os.path.isabs(os.path.expanduser(script)) or _is_below(script, root)
 
 
 def _script(run: "shell.CommandRun") -> str | None:
-    """Return the script that an interpreter runs, as written; None if it runs other code."""
-    code = [use.on for use in run.uses if use.role in ("code", "load", "unknown")]
+    """Return the script that an interpreter runs; None if it runs other code, or if the script is not known."""
+    code = [use.on for use in run.uses if use.role in ("code", "load", "run", "unknown") and not use.guess]
     read = [use.on for use in run.uses if use.role == "read" and use.granted]
-    return run.words[code[0]].raw if len(code) == 1 and code[0] in read else None
+    return _known_path(run.words[code[0]]) if len(code) == 1 and code[0] in read else None
+
+
+def _known_path(word: "shell.Word") -> str | None:
+    """Return the text of a word in which only the home folder is expanded; None if it has other expansions."""
+    if word.value is not None:
+        return word.value
+    text = word.raw.replace('"', "")
+    for home in ("$HOME/", "${HOME}/"):
+        text = f"~/{text.removeprefix(home)}" if text.startswith(home) else text
+    return None if set("$`'\\*?[{") & set(text) else text
 
 
 def _is_below(path: str, root: str) -> bool:

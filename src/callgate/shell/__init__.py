@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from callgate.shell.command import Analysis as Analysis
     from callgate.shell.command import Script as Script
     from callgate.shell.command import Simple as Simple
+    from callgate.shell.command import Word as Word
     from callgate.shell.command_grants import FileTests as FileTests
     from callgate.shell.command_grants import Granted as Granted
     from callgate.shell.command_grants import NotGranted as NotGranted
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "analysis": ("analyse",),
-    "command": ("Analysis", "Script", "Simple"),
+    "command": ("Analysis", "Script", "Simple", "Word"),
     "effects": (
         "NamedPaths",
         "effects_of",

@@ -75,6 +75,17 @@ def test_the_next_session_continues_with_the_last_review(tmp_path: Path) -> None
     assert ReviewedFiles("/elsewhere", tmp_path / "data").root == "/elsewhere"
 
 
+def test_a_session_in_a_folder_above_or_below_continues_with_the_earlier_review(tmp_path: Path) -> None:
+    files = reviewed(tmp_path)
+    files.advance(1)
+    for folder in (tmp_path / "work/src", tmp_path):
+        assert ReviewedFiles(str(folder), tmp_path / "data").first_changed() is not None
+    (tmp_path / "link").symlink_to(tmp_path / "work")
+    assert ReviewedFiles(str(tmp_path / "link"), tmp_path / "data").first_changed() is not None
+    (tmp_path / "apart").mkdir()
+    assert ReviewedFiles(str(tmp_path / "apart"), tmp_path / "data").first_changed() is None
+
+
 def test_without_a_place_for_the_review_every_command_is_asked_about(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file")
     assert ReviewedFiles(str(tmp_path), tmp_path / "data").first_changed() == "the time of the last review is not known"

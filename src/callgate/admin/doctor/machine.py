@@ -58,7 +58,7 @@ def search(patient: Patient) -> Sequence[Diagnosis]:
 
 
 def git(patient: Patient) -> Sequence[Diagnosis]:
-    program = find_program("git", patient.environ.get("PATH", ""))
+    program = find_program("git", patient.environ.get("PATH", ""), avoid=os.getcwd())
     if program is None:
         problem = "the agent works without git, but does not know the branch and the history"
         return [warning("no git on PATH", problem, "install git")]

@@ -12,16 +12,23 @@ _NOT_COMPARED = ".git"  # commands in the sandbox cannot change it, and the gate
 class ReviewedFiles:
     """The time of the last review of a workspace: the modification time of an empty file in the folder of the sandbox.
 
-    The first session in a workspace creates the file, so that files which existed before count as reviewed. Files are
-    compared by the time of their last change of status, which programs cannot set.
+    The first session in a workspace creates the file, so that files which existed before count as reviewed. If there is
+    a file for a folder above or below, its earlier time is used. Files are compared by the time of their last change of
+    status, which programs cannot set.
     """
 
     def __init__(self, root: str, folder: Path) -> None:
-        self.root = root
+        self.root = root = os.path.realpath(root)
         self._mark = folder / f"reviewed-{hashlib.sha256(os.fsencode(root)).hexdigest()[:16]}"
         with suppress(OSError):  # without the file, every such command is asked about
             self._mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(self._mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            related = [
+                each.stat().st_mtime_ns for each in folder.glob("reviewed-*") if _overlap(each.read_text(), root)
+            ]
+            with os.fdopen(os.open(self._mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:
+                file.write(root)
+            if related:
+                self.advance(min(related))
 
     def advance(self, nanoseconds: int) -> None:
         """Store the time of a review."""
@@ -49,10 +56,19 @@ class ReviewedFiles:
                     continue
                 if compared > _MOST_COMPARED:
                     return f"the workspace has more than {_MOST_COMPARED:,} files"
-                is_folder = entry.is_dir(follow_symlinks=False)
+                try:
+                    is_folder = entry.is_dir(follow_symlinks=False)
+                    changed_at = entry.stat(follow_symlinks=False).st_ctime_ns
+                except OSError:
+                    return f"{path} changed"
                 todo += [entry.path] if is_folder else []
-                if entry.stat(follow_symlinks=False).st_ctime_ns > since:
+                if changed_at > since:
                     if not is_folder:
                         return f"{path} changed"
                     folder = folder or f"{path} changed"
         return folder
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Return True if one of two folders contains the other."""
+    return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")

@@ -7,10 +7,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from shutil import which
 from typing import TYPE_CHECKING
 
 from callgate.formats.display import counted
+from callgate.host.environment import find_program
 from callgate.tui.commands.slash_support import config_of, said, session_of
 from callgate.tui.theme import theme_for
 from callgate.words.errors import UsageError
@@ -75,7 +75,7 @@ _PROGRAMS: tuple[tuple[str, tuple[str, ...]], ...] = (
 def _copy_with_program(text: str) -> str:
     """Write the text to the clipboard of this machine. Return the name of the program, or "" if none works."""
     for variable, (name, *arguments) in _PROGRAMS:
-        program = which(name)
+        program = find_program(name, os.environ.get("PATH", ""), avoid=os.getcwd())
         if program is None or (variable and not os.environ.get(variable)):
             continue
         try:

@@ -1,10 +1,11 @@
 """Reads images from files and from the clipboard. All functions block."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
-from shutil import which
 
+from callgate.host.environment import find_program
 from callgate.host.files import read_regular
 from callgate.tools.files.file_kinds import MOST_IMAGE, image_type
 from callgate.words.errors import UsageError
@@ -33,15 +34,21 @@ def read_picture(path: Path) -> Image | None:
     return _image(found.data)
 
 
+def _installed(name: str) -> str | None:
+    """Return the path of a program that no command in the workspace could have written, or None."""
+    return find_program(name, os.environ.get("PATH", ""), avoid=os.getcwd())
+
+
 def clipboard_picture() -> Image:
     """Return the image in the clipboard. Raise UsageError if there is none or no program can read it."""
-    found = [command for command in _CLIPBOARD if which(command[0])]
+    found = [command for command in _CLIPBOARD if _installed(command[0])]
     if not found:
         needed = "pngpaste" if sys.platform == "darwin" else "wl-paste (Wayland) or xclip (X11)"
         raise UsageError(f"images are pasted with {needed}, which is not installed; the path of a file works too")
     for command in found:
         try:
-            data = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=5, check=False).stdout
+            argv = (str(_installed(command[0])), *command[1:])
+            data = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=5, check=False).stdout
         except (OSError, subprocess.TimeoutExpired):
             continue
         image = _image(data) if len(data) <= MOST_IMAGE else None
