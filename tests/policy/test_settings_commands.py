@@ -122,6 +122,13 @@ class Places:
     def outside(self, command: Command) -> Command:
         return replace(command, cwd="outside")
 
+    @property
+    def report(self) -> Callable[[str], None]:
+        return lambda note: None
+
+    def watch(self, text: str) -> Callable[[bool], Sequence[str]]:
+        return lambda failed: ()
+
     def denied(self, text: str, output: str, returncode: int, hosts: Sequence[HostDecision]) -> None:
         return None
 

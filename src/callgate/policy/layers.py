@@ -94,7 +94,7 @@ def read_repository(root: Path) -> tuple[LayerSettings, ...]:
         if is_within(os.path.realpath(file), os.path.realpath(root)):
             found.append(read_settings(file, layer))
         else:
-            found.append(faulty(file, layer, "this leads outside the repository: put a file in its place"))
+            found.append(faulty(file, layer, "this is a link to a place outside the repository: replace it by a file"))
     return tuple(found)
 
 
