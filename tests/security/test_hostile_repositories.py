@@ -1,7 +1,9 @@
 """Reading a hostile repository runs nothing: what the gate allows is run by Bash, beside a canary."""
 
 import subprocess
+from contextlib import suppress
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -93,3 +95,41 @@ def _check(made: Hostile, found: list[str]) -> None:
     assert _allowed(made, found[:FEW], "plan") == [each for each in found[:FEW] if each in free]
     ruled = [each for each in _allowed(made, found, "default", RULES) if each not in free]
     assert _run(made, ruled) == "", ruled
+
+
+# Settings that name programs in some version of git, read by some command.
+KEYS = """
+    core.askPass core.editor core.gitProxy core.pager core.sshCommand core.alternateRefsCommand credential.helper
+    diff.guitool diff.tool gpg.program gpg.ssh.program gpg.x509.program interactive.diffFilter sequence.editor
+    sendemail.sendmailCmd uploadpack.packObjectsHook trailer.x.cmd trailer.x.command submodule.x.update
+    remote.origin.uploadpack remote.origin.receivepack remote.origin.vcs merge.own.driver mergetool.x.cmd
+    difftool.x.cmd browser.x.cmd man.x.cmd pager.diff instaweb.httpd gc.recentObjectsHook core.notesRef mailmap.file
+    core.attributesFile core.excludesFile include.path diff.orderFile log.mailmap
+"""
+LATE = [name for name in SHAPES if "monitor" in name or "hook" in name or "bare" in name]
+
+
+@pytest.mark.spec("GATE-20")
+@pytest.mark.parametrize("name", LATE)
+def test_what_is_written_after_the_judgement_runs_nothing(made: Hostile, name: str) -> None:
+    """Monitors, hooks and bare repositories; drivers need settings in a protected git directory."""
+    found = [*READERS[:FEW], "git -C sub status", "git -C sub diff", "git -C sub/deep status"]
+    free = _allowed(made, found, "default")
+    assert free == found
+    SHAPES[name](made)
+    made.canary.unlink(missing_ok=True)
+    assert _run(made, free) == ""
+
+
+@pytest.mark.chaos
+@pytest.mark.spec("GATE-20")
+@pytest.mark.parametrize("seed", range(60))
+def test_random_combinations_of_shapes_run_nothing(made: Hostile, seed: int) -> None:
+    chosen = Random(seed)
+    for name in chosen.sample(sorted(SHAPES), 3):
+        with suppress(OSError, subprocess.CalledProcessError, AssertionError):  # two shapes may exclude each other
+            SHAPES[name](made)
+    with suppress(OSError):
+        made.settings(f"{chosen.choice(KEYS.split())}={made.tool}")
+    found = chosen.sample(_commands(made, len(READERS)), 15)
+    _check(made, found)
