@@ -9,6 +9,7 @@ import pytest
 
 from callgate.admin.call_judge import CallJudge, CallToJudge
 from callgate.policy.git_settings import RepositoryReads
+from tests.rows import rows
 
 READERS = (
     "git status",
@@ -110,7 +111,10 @@ def marker(root: Path) -> str:
 
 
 @pytest.mark.spec("GATE-17")
-def test_reading_a_repository_with_usual_settings_needs_no_question(repository: Path) -> None:
+def test_reading_a_repository_with_usual_settings_needs_no_question(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(repository)
     (repository / ".git" / "config").write_text(HARMLESS)
     assert set(decisions(repository).values()) == {"allow"}, decisions(repository)
 
@@ -315,3 +319,23 @@ def test_a_linked_working_tree_as_the_workspace_needs_no_question(repository: Pa
     other = repository.parent / "tree"
     git(repository, "worktree", "add", "-q", str(other))
     assert {decision(other, command) for command in READERS[:4]} == {"allow"}
+
+
+@pytest.mark.spec("GATE-20")
+@rows("name", ["shared.cfg", ".gitconfig", ".vscode/git"])
+def test_settings_that_the_user_includes_from_the_workspace_are_checked(
+    name: str, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = repository.parent / "home"
+    home.mkdir(exist_ok=True)
+    monkeypatch.setenv("HOME", str(home))
+    (home / ".gitconfig").write_text(f"[include]\n\tpath = {repository / name}\n[diff]\n\texternal = own\n")
+    assert decision(repository, "git diff") == "allow", "the user's own settings are trusted"
+    (repository / name).parent.mkdir(exist_ok=True)
+    (repository / name).write_text("[diff]\n\texternal = ./tool.sh\n")
+    assert decision(repository, "git diff") == "ask"
+    (repository / name).write_text("[user]\n\tname = A\n")
+    assert (decision(repository, "git diff") == "ask") == (name == "shared.cfg"), (
+        "a tool may write it without a question"
+    )
+    (repository / name).unlink()

@@ -193,6 +193,11 @@ def _user_includes_workspace(made: Hostile) -> None:
     made.settings(f"includeIf.gitdir:{made.root}/.path={made.root}/shared.cfg", file=made.home / ".gitconfig")
 
 
+def _user_includes_protected_file(made: Hostile) -> None:
+    made.settings(f"diff.own.textconv={made.tool}", file=made.root / ".gitconfig")
+    made.settings(f"include.path={made.root}/.gitconfig", file=made.home / ".gitconfig")
+
+
 def _split_common(made: Hostile) -> None:
     """A ``.git`` folder whose settings are in another folder."""
     made.git_dir.rename(made.root / "kept")
@@ -287,6 +292,7 @@ SHAPES: Mapping[str, Shape] = {
         _include("includeIf.hasconfig:remote.*.url:https://**.path", "more/settings")(made),
     ),
     "a file of the workspace included by the user": _user_includes_workspace,
+    "a protected file of the workspace included by the user": _user_includes_protected_file,
     "a hook": lambda made: made.hook(made.git_dir / "hooks"),
     "a hook in another folder": lambda made: (
         made.settings("core.hooksPath=hooks"),

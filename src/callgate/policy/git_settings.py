@@ -20,7 +20,7 @@ from callgate.host.environment import (
     quiet_git,
     replaceable_program,
 )
-from callgate.policy.protected import is_secret
+from callgate.policy.protected import is_beneath, is_secret
 from callgate.policy.shorten import brief
 from callgate.words.noun import noun
 
@@ -141,15 +141,15 @@ class RepositoryReads:
     def _files_in(self, folder: str) -> list[str] | None:
         """Return the paths of the files of a repository; None if the folder is in no repository, or if git fails."""
         untracked = any(each.endswith("--untracked") for each in self.readers)
-        more = ("--cached", "--others", "--exclude-standard") if untracked else ()
+        words = ("ls-files", "-z", *(("--cached", "--others", "--exclude-standard") if untracked else ()))
+        top = _nearest(folder)  # git reported this folder, because there is no fault
+        if not os.path.lexists(os.path.join(top, ".git")):
+            return None
         try:
-            ask, environment = _Questions(self._places, self._can_write).ask, _environment()
-            (top,) = ask(folder, environment, ("rev-parse", "--show-toplevel"))
-            path = os.fsdecode((top or b"").removesuffix(b"\n"))
-            (found,) = ask(path, environment, ("ls-files", "-z", *more)) if path else (None,)
+            (found,) = _Questions(self._places, self._can_write).ask(top, _environment(), words)
         except (OSError, ValueError, subprocess.SubprocessError):
             return None
-        return None if found is None else [os.path.join(path, each) for each in os.fsdecode(found).split("\0") if each]
+        return None if found is None else [os.path.join(top, each) for each in os.fsdecode(found).split("\0") if each]
 
 
 def _environment() -> Mapping[str, str]:
@@ -165,6 +165,7 @@ class _Questions:
         program = None if replaceable_program("git", path, *places) else find_program("git", path)
         if program is None:
             raise ValueError("git was not found outside the workspace")
+        self._places = tuple(map(os.path.realpath, places))
         self._program = program
         self._can_write = can_write
         self._deadline = monotonic() + _SECONDS
@@ -228,10 +229,9 @@ class _Questions:
         """Return why a setting may name a program or a file elsewhere, or why the overrides have no effect, or None."""
         for each in found:
             where = brief(each.origin.removeprefix("file:"))
-            if each.scope in _OWN:
-                if not each.is_harmless:
-                    return f"git may run or read what {each.key} in {where} names"
-            elif each.scope not in _TRUSTED or not self._is_users(each.origin):
+            if not each.is_harmless and (each.scope in _OWN or self._is_inside(each.origin.removeprefix("file:"))):
+                return f"git may run or read what {each.key} in {where} names"
+            if each.scope not in _OWN and (each.scope not in _TRUSTED or not self._is_users(each.origin)):
                 return f"git would read settings in {where}, which is part of the workspace"
         last = {each.key: each for each in found}
         for key, value in GIT_OVERRIDES.items():
@@ -239,6 +239,9 @@ class _Questions:
             if setting is None or (setting.scope, setting.value) != ("command", value):
                 return f"this version of git does not accept {key} from its environment"
         return None
+
+    def _is_inside(self, path: str) -> bool:
+        return os.path.isabs(path) and any(is_beneath(os.path.realpath(path), each) for each in self._places)
 
     def _is_users(self, origin: str) -> bool:
         """Return True if settings come from a command line, or from a file that no tool can write."""

@@ -110,6 +110,8 @@ def _runs_hooks(subject: Subject, analysis: "shell.Analysis") -> str | None:
         return name
     from callgate.policy.repository_programs import program_of_repository  # only for git outside the sandbox
 
+    if subject.git is not None and subject.git.fault is not None:
+        return f"git ({subject.git.fault})"
     places = (subject.resolve_in_shell(each or ".").resolved for each in folders)
     return next((f"git ({why})" for place in places if (why := program_of_repository(place)) is not None), None)
 
