@@ -9,12 +9,13 @@ import pytest
 
 from callgate import Session, Store, load_config
 from callgate.assembly.agent import agent_session
-from callgate.testing import ScriptedModel, call, say, turn
+from callgate.testing import ScriptedModel, ScriptedTurn, call, say, turn
 from callgate.tui.panels.list_panel import ListPanel
 from callgate.tui.panels.panel_page import CODES
 from callgate.tui.panels.scroll_panel import ScrollPanel
 from callgate.tui.port import SessionStart
-from callgate.words.inputs import Prompt, Undo
+from callgate.words.events import QuestionAsked
+from callgate.words.inputs import Answer, Prompt, Undo
 from tests.tui.fakes import FakeTerminal, settled
 
 Play = Callable[[FakeTerminal, Session], Awaitable[None]]
@@ -309,3 +310,43 @@ def test_perf_is_written_as_json_without_the_conversation(played: Played, tmp_pa
     assert report["tools"]["Write"]["calls"] == 1
     assert "private" not in file.read_text()
     assert "one" not in file.read_text().split()
+
+
+def test_the_session_asks_again_after_a_revoke_as_the_terminal_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from callgate.admin.workspace_policy import WorkspacePolicy
+
+    root = tmp_path / "work"
+    root.mkdir()
+    for name in ("HOME", "CALLGATE_DATA_DIR", "CALLGATE_CONFIG_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.chdir(root)
+
+    def writes(text: str) -> ScriptedTurn:
+        return turn(call("Write", file_path="a.txt", content=text))
+
+    async def asked(session: Session) -> bool:
+        found = False
+        async for event in session.send(Prompt("go")):
+            if isinstance(event, QuestionAsked):
+                found = True
+                session.post(Answer(event.question.yes()))
+        return found
+
+    async def main() -> None:
+        kept = WorkspacePolicy().remember("allow", "Write(./a.txt)", scope="project")
+        config = load_config(root)
+        journal = await Store(root, config.data).create()
+        model = ScriptedModel(writes("one\n"), turn(say("1")), writes("two\n"), turn(say("2")))
+        async with await agent_session(config, model, journal=journal) as session:
+            terminal = FakeTerminal(session, config)
+            assert not await asked(session)
+            shown = await terminal.run(f"/permissions revoke {kept.id}")
+            assert f"Forgotten: allow {kept.covers}. From the next prompt on you are asked again." in " ".join(
+                shown.split()
+            )
+            assert await asked(session)
+
+    asyncio.run(main())
+    assert (root / "a.txt").read_text() == "two\n"

@@ -254,5 +254,7 @@ def test_the_changed_words_of_lines(
 def test_long_lines_and_many_lines_are_compared_in_limited_time() -> None:
     long = " ".join("word" for _ in range(5_000))
     assert marked([long], [f"{long} x"]) == ([[]], [[]])
+    same = ["x, " * 50] * 40
+    assert marked(same, ["x; " * 50] * 40) == ([[]] * 40, [[]] * 40)
     removed, added = [f"x{n} = {n}" for n in range(2_000)], [f"x{n} = {n + 1}" for n in range(2_000)]
     assert marked(removed, added)[1][7] == ["8"]

@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
-MOST_LINES, MOST_WORDS = 40, 300
-"""The maximum number of neighbouring changed lines, and of words in a line, that are compared."""
+MOST_LINES, MOST_WORDS, MOST_REPEATS = 40, 200, 30
+"""The maximum number of neighbouring changed lines, of words in a line, and of the same word in a line, that are
+compared. The time of a comparison grows with the square of the repetitions."""
 LEAST_ALIKE = 0.4
 """The minimum share of equal words in two lines that are compared as versions of one line."""
 MOST_MARKED = 0.7
@@ -31,10 +32,11 @@ def changed_words(removed: Sequence[str], added: Sequence[str]) -> tuple[Marks, 
 
 def _similar_lines(before: Sequence[list[str]], after: Sequence[list[str]]) -> Iterator[Range]:
     """Yield the pairs of similar lines, in order, with the highest total similarity."""
+    olds, news = [*map(_counted, before)], [*map(_counted, after)]
     if max(len(before), len(after)) > MOST_LINES:
-        yield from ((at, at) for at, two in enumerate(zip(before, after, strict=False)) if _alike(*two))
+        yield from ((at, at) for at, two in enumerate(zip(olds, news, strict=False)) if _alike(*two))
         return
-    alike = [[_alike(old, new) for new in after] for old in before]
+    alike = [[_alike(old, new) for new in news] for old in olds]
     best = [[0.0] * (len(after) + 1) for _ in range(len(before) + 1)]
     for at in reversed(range(len(before))):
         for to in reversed(range(len(after))):
@@ -51,11 +53,16 @@ def _similar_lines(before: Sequence[list[str]], after: Sequence[list[str]]) -> I
             to += 1
 
 
-def _alike(before: list[str], after: list[str]) -> float:
-    """Return the share of equal words, or 0.0 for lines that are not similar or too long."""
-    if max(len(before), len(after)) > MOST_WORDS:
-        return 0.0
-    old, new = (Counter(word for word in words if not word.isspace()) for words in (before, after))
+def _counted(words: list[str]) -> Counter[str]:
+    """Return how often each word is in a line. A line that is not compared has no words."""
+    if len(words) > MOST_WORDS:
+        return Counter()
+    found = Counter(word for word in words if not word.isspace())
+    return found if max(found.values(), default=0) <= MOST_REPEATS else Counter()
+
+
+def _alike(old: Counter[str], new: Counter[str]) -> float:
+    """Return the share of equal words, or 0.0 for lines that are not similar."""
     share = 2 * (old & new).total() / max(old.total() + new.total(), 1)
     return share if share >= LEAST_ALIKE else 0.0
 
