@@ -8,10 +8,12 @@ from callgate import ModelSetup, Session
 from callgate.testing import ScriptedModel, call, pause, run_virtual, say, turn
 from callgate.testing.script import stop
 from callgate.tools.builtin.shipped import shipped_tools
+from callgate.tui.footer import context_used
 from callgate.tui.statusline.status_payload import StatusTotals, payload
 from callgate.words import events as facts
 from callgate.words.inputs import Rewind
 from callgate.words.messages import Usage
+from callgate.words.model import Abilities
 from callgate.words.pending import Staged
 from tests.flows.kit import run
 
@@ -38,7 +40,7 @@ def test_lines_time_and_tokens_come_from_the_events_of_a_session(tmp_path: Path)
         )
         async with Session(model, shipped_tools(["Write", "Edit"]), host=tmp_path) as session:
             totals = totals_of(await run(session))
-            assert totals == StatusTotals(last=used, used=135, api_seconds=3.5, added=4, removed=2)
+            assert totals == StatusTotals(last=used, api_seconds=3.5, added=4, removed=2)
             found = payload(session, totals, project=str(tmp_path), seconds=60.0, vim="normal")
             assert found["cost"] == {
                 "total": None,
@@ -102,10 +104,25 @@ def test_lines_of_an_action_count_when_it_is_applied() -> None:
     assert (found.added, found.removed, found.waiting) == (3, 6, {})
 
 
-def test_after_a_compaction_the_context_has_its_new_size_and_after_a_rewind_it_is_not_known() -> None:
-    before = StatusTotals(last=Usage(input=9_000), used=9_000)
-    assert before.after(facts.Compacted(0.0, "s", tokens_after=700)).used == 700
-    assert before.after(facts.Rewound(0.0, "m")) == StatusTotals()
+def test_after_a_rewind_the_last_request_is_not_known() -> None:
+    assert StatusTotals(last=Usage(input=9_000)).after(facts.Rewound(0.0, "m")) == StatusTotals()
+
+
+WINDOW = Abilities(context_tokens=200_000, output_tokens=8_000)
+COUNTS = (1, 20, 300, 5_000, 70_000, 150_000, 999_999, 10**9, 0, 12)
+
+
+@pytest.mark.spec("STL-2")
+def test_the_footer_and_the_status_line_agree_whatever_a_server_counts(tmp_path: Path) -> None:
+    async def main() -> None:
+        for count in COUNTS:
+            model = ScriptedModel(turn(say("x" * 400), stop("end", Usage(input=count, output=3))), abilities=WINDOW)
+            async with Session(model, host=tmp_path) as session:
+                totals = totals_of(await run(session))
+                found = payload(session, totals, project=str(tmp_path), seconds=1.0)["context"]["used_percent"]
+                assert context_used(session) == f"{found:.0f}% of context", count
+
+    run_virtual(main())
 
 
 def test_a_rewind_of_a_real_session_is_heard(tmp_path: Path) -> None:
@@ -114,6 +131,6 @@ def test_a_rewind_of_a_real_session_is_heard(tmp_path: Path) -> None:
             events = await run(s)
             async for event in s.send(Rewind(s.messages[0].id)):
                 events.append(event)
-            assert totals_of(events).used is None
+            assert totals_of(events).last is None
 
     run_virtual(main())

@@ -46,10 +46,10 @@ def footer_lines(app: InnerTerminal, hint: str) -> list[str]:
 def context_used(session: Session) -> str:
     """Return the percentage of the context window that the next request uses, or an empty string if the window size
     is unknown."""
-    use = session.context_use()
-    if use.limits is None or not use.count.total:
-        return ""
-    return f"{100 * use.count.total / use.limits.usable:.0f}% of context"
+    from callgate.tui.statusline.status_payload import context_percent  # not needed for the first prompt
+
+    share = context_percent(session)
+    return "" if share is None else f"{share:.0f}% of context"
 
 
 _WIDE, _LOW = 80, 12

@@ -46,13 +46,11 @@ SAMPLE: Mapping[str, Any] = {
 class StatusTotals:
     """The totals in the JSON object, folded from the events of a session.
 
-    last     the usage of the last request
-    used     the tokens at the start of the next request; None until an answer reports them, and after a rewind
+    last     the usage of the last request; None until an answer reports it, and after a rewind
     waiting  the numbers of added and removed lines of staged actions by id
     """
 
     last: Usage | None = None
-    used: int | None = None
     api_seconds: float = 0.0
     added: int = 0
     removed: int = 0
@@ -68,13 +66,11 @@ class StatusTotals:
     def after(self, event: e.Event) -> "StatusTotals":
         match event:
             case e.MessageAdded(message=message) if message.role == "assistant" and message.usage is not None:
-                return replace(self, last=message.usage, used=_input(message.usage) + message.usage.output)
+                return replace(self, last=message.usage)
             case e.TurnEnded(measures=measures) if measures is not None:
                 return replace(self, api_seconds=self.api_seconds + measures.model)
-            case e.Compacted():
-                return replace(self, used=event.tokens_after or None)
             case e.Rewound() | e.Branched():
-                return replace(self, last=None, used=None)
+                return replace(self, last=None)
             case e.CallSettled(result=result) if not result.is_error:
                 added, removed = result.details.get("lines_added"), result.details.get("lines_removed")
                 return self._with((added, removed)) if type(added) is int and type(removed) is int else self
@@ -118,7 +114,7 @@ def payload(
         },
         "context": {
             "size": session.window,
-            "used_percent": percent(totals.used, session.window),
+            "used_percent": None if totals.last is None else context_percent(session),
             "last_request": None if totals.last is None else _tokens(totals.last),
             "total_input": None if total == Usage() else _input(total),
             "total_output": None if total == Usage() else total.output,
@@ -132,6 +128,13 @@ def payload(
 
 def payload_bytes(found: Mapping[str, Any]) -> bytes:
     return json.dumps(found, allow_nan=False).encode() + b"\n"
+
+
+def context_percent(session: Conversation) -> float | None:
+    """Return the share of the context window that the next request uses; None if the size of the window is unknown. The
+    count of a server is used only if it is plausible."""
+    use = session.context_use()
+    return None if use.limits is None else percent(use.count.total or None, use.limits.window)
 
 
 def percent(used: int | None, size: int | None) -> float | None:
