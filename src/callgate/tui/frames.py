@@ -59,10 +59,12 @@ class Frames:
 
     def redraw_when_armed(self) -> None:
         """Schedule a frame for the time when the question card accepts keys."""
-        card = as_card(self._app.shown_panel)
-        wait = 0.0 if card is None else card.guard.wait(asyncio.get_running_loop().time())
-        if 0 < wait < inf:
-            self._later(wait + 0.01, self._armed)
+        card, receiver = as_card(self._app.shown_panel), self._app.receiver
+        if card is None or receiver.part == "card" or receiver.card_waits or self._app.composer.asks:
+            return
+        wait = card.guard.wait(asyncio.get_running_loop().time())
+        if wait < inf:  # may be below 0: the time has passed since the receiver was computed
+            self._later(max(wait, 0.0) + 0.01, self._armed)
 
     def _armed(self) -> None:
         self._app.redraw()
