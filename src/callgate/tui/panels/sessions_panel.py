@@ -33,6 +33,8 @@ class SessionsPanel(ListPanel):
     command that opens the session, and stays open. Lists and previews are read in a thread.
     """
 
+    full_screen = True  # a resize cannot leave lines of the list above the conversation
+
     def __init__(
         self,
         terminal: Terminal,
