@@ -1,5 +1,6 @@
 """A session opens its model by name, and says what to install or to set if it cannot."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -52,12 +53,24 @@ def test_a_session_with_the_name_of_a_model_answers_and_can_change_it(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_KEY", KEY)
-    with serving(says("Hello."), says("Again."), says("Other."), says("Nested.")) as server:
+    with serving(says("Hello."), says("Again."), says("Other.")) as server:
         _settings(home, server.url)
         assert run_sync("fake/fake-1", "hi").text == "Hello."
         with Session("fake/fake-1", config=load_config()) as session:
             assert (session.run_sync("hi").text, session.model) == ("Again.", "fake/fake-1")
             session.run_sync(SetModel("fake/other"))
             assert (session.run_sync("hi").text, session.model) == ("Other.", "fake/other")
-            with session.derive(model="fake/fake-1") as nested:
-                assert nested.run_sync("hi").text == "Nested."
+
+
+def test_a_nested_session_opens_its_model_by_name(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        async with Session("fake/fake-1") as session, session.derive(model="fake/other") as nested:
+            assert [(await each.run("hi")).text for each in (session, nested)] == ["Own.", "Nested."]
+            assert (session.model, nested.model) == ("fake/fake-1", "fake/other")
+            with pytest.raises(CallgateError, match="there is no provider 'nosuch'"):
+                session.derive(model="nosuch/model")
+
+    monkeypatch.setenv("FAKE_KEY", KEY)
+    with serving(says("Own."), says("Nested.")) as server:
+        _settings(home, server.url)
+        asyncio.run(main())
