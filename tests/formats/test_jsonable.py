@@ -121,6 +121,7 @@ CALL = ToolCall(
     edited=Edited("Ada", {"x": 0}),
     repairs=(Repair("$.x", "a number in a string"),),
     kept=Opaque("gemini", {"thoughtSignature": "abc"}),
+    from_text=True,
 )
 MESSAGE = Message(
     "m1",
