@@ -323,6 +323,26 @@ def test_deny_rules_apply_to_files_that_do_not_exist_yet(backend: Backend, monke
         assert [(place.root / path).read_text() for path in paths[:4]] == ["as it was\n"] * 4
 
 
+def test_a_workspace_with_very_many_protected_files_is_protected_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    sandbox_of("namespaces", Path("/nowhere"))
+    with visible_folder() as folder:
+        base = Path(os.path.realpath(folder))
+        (base / "home").mkdir()
+        for number in range(1_000):
+            for name in (".npmrc", ".env"):
+                file = base / f"work/packages/a-package-with-a-long-name-{number}/{name}"
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text("hunter2\n")
+        place = Workspace.__new__(Workspace)
+        place.root, place.base = base / "work", base
+        sandbox = place.sandbox()
+        assert place.run(READ.replace("hunter2", "no"), sandbox=sandbox)[0] == ""
+        opened = "try: open(name, 'a')\n    except OSError: pass\n    else: print(name)"
+        script = f"import glob\nfor name in glob.glob('packages/*/.*'):\n    {opened}"
+        assert place.run(script, sandbox=sandbox)[0] == ""
+        assert len(place.run(READ, sandbox=sandbox)[0].split()) == 1_000  # .npmrc can be read
+
+
 def test_a_search_that_takes_too_long_says_where_and_goes_on_the_next_time(monkeypatch: pytest.MonkeyPatch) -> None:
     from callgate.policy import workspace_survey
 

@@ -191,6 +191,7 @@ def workspace_sandbox(
         lambda found: _proxy_for(found, hosts, denied),
         files=files,
         created=CreatedFiles(survey, lock).watch,
+        for_many=proofs.test_for_many_places,
         report=report,
     )
 

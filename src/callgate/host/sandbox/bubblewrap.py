@@ -112,6 +112,10 @@ def sandboxed_argv(
     return (_SHELL, "-c", "\n".join(lines))
 
 
+LONGEST_SCRIPT = 120_000
+"""The limit of Linux for one argument is 128 KiB."""
+
+
 def _path(name: str) -> str:
     """Return the absolute path of a program. For a missing program return a path in a system folder, so that its
     start fails."""

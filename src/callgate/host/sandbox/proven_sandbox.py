@@ -22,6 +22,7 @@ Watch = Callable[[], Callable[[bool], tuple[dict[str, str], str]]]
 
 _MOST_REMEMBERED = 10_000
 _LONGEST = 200
+_MOST_PLACES = 150  # for bubblewrap, which reads the table of all mounts for each of them
 ASK_AGAIN = "If it needs that, send the same command again: a person is then asked to run it outside"
 NONE_IN_FORCE = "no sandbox is in force, so commands that do more than read need your approval"
 NO_HOSTS = "sandbox.allow_hosts has no effect: the sandbox in force has no network of its own, so no host is reached"
@@ -45,6 +46,7 @@ class ProvenSandbox:
         proxy: "Callable[[Sandbox], HostProxy | None]" = lambda sandbox: None,
         files: "ReviewedFiles | None" = None,
         created: Watch | None = None,
+        for_many: Callable[[], Sandbox | None] = lambda: None,
         report: Callable[[str], None] = lambda note: None,
     ) -> None:
         """
@@ -54,6 +56,7 @@ class ProvenSandbox:
         proxy    returns the proxy for these hosts, or None if the sandbox does not isolate the network
         files    the time of the last review of the workspace
         created  returns a function that renames protected files that a command created
+        for_many tests a sandbox for workspaces with many protected places and returns it; used instead of bubblewrap
         report   called with a note for the user about the result of the test
         """
         self._find = sandbox if callable(sandbox) else (lambda: sandbox)
@@ -68,6 +71,8 @@ class ProvenSandbox:
         """The reason why no sandbox is in force; empty before the test and if one is in force."""
         self._files = files
         self._created = created
+        self._find_for_many = for_many
+        self._for_many: list[Sandbox | None] = []
         self._last: Profile | SandboxRefused | None = None
         self._is_unseen_told = False
         self._reviews: dict[str, int] = {}
@@ -159,7 +164,17 @@ class ProvenSandbox:
         if self._sandbox is None:
             return command
         profile = self._current_profile()
-        return self._sandbox.wrap(command, profile, None if self._proxy is None else self._proxy.line(on_decision))
+        sandbox = self._sandbox_for(self._sandbox, profile)
+        return sandbox.wrap(command, profile, None if self._proxy is None else self._proxy.line(on_decision))
+
+    def _sandbox_for(self, sandbox: Sandbox, profile: Profile) -> Sandbox:
+        places = len(profile.read_only) + len(profile.unreadable)
+        if sandbox.backend != "bubblewrap" or places <= _MOST_PLACES:
+            return sandbox
+        with self._lock:
+            if not self._for_many:
+                self._for_many.append(self._find_for_many())
+        return self._for_many[0] or sandbox
 
     def watch(self, text: str) -> Callable[[bool], tuple[str, ...]]:
         """Return a function to call when the command ``text``, which was wrapped before, has ended. It looks for

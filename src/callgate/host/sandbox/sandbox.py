@@ -100,6 +100,8 @@ class Sandbox:
                 descriptors=(*command.pass_fds, *handed),
                 stays=line is not None,
             )
+            if len(os.fsencode(argv[-1])) > bubblewrap.LONGEST_SCRIPT:
+                raise SandboxRefused("the sandbox cannot be made: the workspace has too many protected files")
         elif self.backend == "seatbelt":
             argv = seatbelt.sandboxed_argv(command.argv, profile)
         else:
