@@ -531,6 +531,10 @@ def test_values_that_are_assigned_to_names_of_secrets_are_masked(after: str) -> 
         "LICENSE_KEY=ABCD-1234-EFGH-5678",
         "GITHUB_TOKEN=abcdef123456",
         '"password": "Tr0ub4dor&3(x)"',
+        'DB_PASSWORD="my pass phrase 123"',
+        "tool --token abcd1234efgh5678",
+        "tool --api-key=abcd1234efgh5678 --verbose",
+        "tool --client-secret abcd1234efgh5678",
     ],
 )
 def test_other_spellings_of_assigned_secrets_are_masked(text: str) -> None:
@@ -576,6 +580,9 @@ CODE = [
     "PWD=/root/work123456 OLDPWD=/root/other123456",
     '"sort_key": "a1b2c3d4e5f6a7b8c9d0"',
     "SECRET=[masked:secret] password: [masked:secret]",
+    'password = "Enter the password for user 1234" token: "the token of run 12345678"',
+    "tool --token TOKEN --api-key $API_KEY --secret your-secret --max-token 4096",
+    'help="--token TOKEN  the token, such as the one of page 12"',
 ]
 
 

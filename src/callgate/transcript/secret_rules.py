@@ -144,6 +144,11 @@ _SPECIAL = (
     SecretRule("cookie", ("ookie: ",), rf"([Cc]ookie: [\w.-]{{1,80}}=)(?={_SIGN}{{0,100}}?\d){_SIGN}{{16,}}"),
     SecretRule("signature", ("sig=",), r"([?&]sig=)(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9+/=]){32,}"),
     SecretRule("password", ("--password=", "--password "), rf"(--password[= ])(?={_SIGN}{{0,100}}?\d){_SIGN}{{8,}}"),
+    SecretRule(
+        "token",
+        ("-token ", "-token=", "--api-key", "-secret ", "-secret="),
+        rf"(--(?:[a-z]+-)*(?:token|api-key|secret)[= ])(?={_SIGN}{{0,100}}?\d){_SIGN}{{12,}}",
+    ),
     SecretRule("password", ("://",), _URL_PASSWORD),
     SecretRule("token", ("://",), r"(://)(?=[\w-]{0,60}?\d)(?=[\w-]{0,60}?[A-Za-z])[\w-]{20,}(?=@[\w\[])"),
 )
@@ -170,7 +175,7 @@ _NAME_BEFORE = late_pattern(
 _DOTTED = late_pattern(r"[A-Za-z_]+(?:\.[A-Za-z_]+)+", re.ASCII)
 _ASSIGNED = late_pattern(
     r"(?P<name>[sS]?(?:_\d+|\d+)?)(?P<sign>(?:\\*[\"'])?[ \t]*(?:[:=]=?|=>)[ \t]*)"
-    r"(?:(?P<quote>\\*[\"'])(?P<quoted>[^\s\"'\\]{8,400}+)(?=\\*[\"'])"
+    r"(?:(?P<quote>\\*[\"'])(?P<quoted>[^\r\n\"'\\]{8,400}+)(?=\\*[\"'])"
     r"|(?P<bare>[^\s\"'`\\,;<>(){}\[\]|&]{8,400}+)(?![(\[{]))",
     re.ASCII,
 )
@@ -218,8 +223,9 @@ class AssignedSecrets:
         if outer in ("?", "&") or (is_variable and outer != "("):
             if sure or (stem in ("pass", "pwd") and lead not in ("", "OLD")):
                 return _DOTTED.fullmatch(value) is None
+            mixed = mixed and " " not in value
             return mixed and (stem == "token" or (len(value) >= 12 and not {*":/"} & {*value}))
-        if _WORDS.fullmatch(value) or not mixed or text[max(start - 2, 0) : start] == "::":
+        if _WORDS.fullmatch(value) or not mixed or " " in value or text[max(start - 2, 0) : start] == "::":
             return False
         return sure or (stem in ("token", "pass", "pwd") and len(value) >= 16)
 
