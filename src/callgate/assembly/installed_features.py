@@ -53,7 +53,7 @@ async def installed_features(config: Config) -> LoadedFeatures:
         elif isinstance(feature, Feature) and feature.name in (*BUILTIN_FEATURES, *found):
             feature = f"there is a feature {feature.name!r} already"
         if isinstance(feature, str):
-            problems.append(Problem(point.file, None, f"the feature is left out: {feature}", "installed"))
+            problems.append(Problem(point.file, None, f"the feature is ignored: {feature}", "installed"))
         else:
             found[feature.name] = InstalledFeature(feature, point.file)
     return LoadedFeatures(tuple(found.values()), tuple(problems))

@@ -7,6 +7,7 @@ import pytest
 from callgate import Store
 from callgate.testing import say, turn
 from callgate.tui.panels.pending_panel import PendingPanel, open_pending
+from callgate.tui.route import Receiver
 from callgate.words.events import ActionResolved, InputRefused
 from callgate.words.inputs import Resolve, Undo
 from callgate.words.limits import LoopLimits
@@ -64,6 +65,7 @@ def test_the_panel_shows_the_diff_and_applies_what_is_marked(bench: Bench, monke
             assert isinstance(panel, PendingPanel)
             assert "Staged: rename" in shown(panel)
             assert "1 + new" in shown(panel)
+            terminal.receiver = Receiver("card")
             assert "Enter apply all" in shown(panel)
             panel.typed("d")
             assert "b.txt" in shown(terminal.panels[-1])

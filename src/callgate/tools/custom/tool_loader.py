@@ -154,7 +154,7 @@ def _one_of_a_name(tools: Iterable[CustomTool], taken: frozenset[str]) -> tuple[
             kept.append(each)
             owners |= dict.fromkeys(names, each)
         else:
-            text = f"tool {each.spec.name!r} is left out: {_whose(shared, owners.get(shared), each)}"
+            text = f"tool {each.spec.name!r} is ignored: {_whose(shared, owners.get(shared), each)}"
             problems.append(Problem(each.file, each.line, text, each.layer))
     return kept, problems
 
