@@ -211,6 +211,17 @@ def test_local_servers_are_named_with_their_ports_and_a_missing_model_is_a_fault
         assert one("local servers").repair == ("ollama pull other",)
 
 
+@pytest.mark.parametrize(("window", "small"), [(4_096, True), (12_288, True), (32_768, False)])
+def test_the_window_of_a_local_server_is_reported(window: int, small: bool, person: Person) -> None:
+    listed = json.dumps({"data": [{"id": "qwen3", "meta": {"n_ctx": window}}]}).encode()
+    reply = Reply([listed], headers={"content-type": "application/json"})
+    with serving(reply, reply) as server:
+        person.user(f"models.default = 'llamacpp/qwen3'\n[providers.llamacpp]\nbase_url = '{server.url}/v1'\n")
+        found = one("model")
+    assert f"{window:,} tokens of context" in found.saw
+    assert ("short prompt and fewer tools" in found.saw) is small
+
+
 def test_online_asks_the_model_for_an_answer(person: Person) -> None:
     body = b'data: {"id":"x","model":"m","choices":[{"index":0,"delta":{"content":"ready"}}]}\n\n'
     end = b'data: {"id":"x","model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'

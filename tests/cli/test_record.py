@@ -42,7 +42,7 @@ def test_a_command_is_recorded_without_its_key(tmp_path: Path) -> None:
         )
         assert server.requests, done.stderr
     files = sorted(tape.iterdir())
-    assert len(files) == len(server.requests)
+    assert len(files) == sum(each.target.endswith("completions") for each in server.requests)
     written = "".join(file.read_text("utf-8") for file in files)
     assert json.loads(written.splitlines()[0])["model"] == "ollama/tiny"
     assert "sk-own-key-1" not in written

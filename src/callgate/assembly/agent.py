@@ -52,6 +52,10 @@ if TYPE_CHECKING:
 BARE = ("Bash", "Edit", "Read")
 """The tools of an agent without project files, hooks, skills and custom tools."""
 
+SMALL_WINDOW = 16_000
+"""The size of a context window, in tokens, below which the agent has a short prompt and the tools ``SMALL_TOOLS``."""
+SMALL_TOOLS = ("Bash", "Edit", "Glob", "Grep", "Read", "Write")
+
 FEW_CUSTOM = 20
 """Number of custom tools above which all custom tools without ``always_loaded`` are deferred."""
 
@@ -92,6 +96,9 @@ async def agent_session(
     wanted = None if tools is None else tuple(dict.fromkeys(tools))
     of_servers = None if wanted is None else [name for name in wanted if name.startswith("mcp__")]
     wanted = None if wanted is None else tuple(name for name in wanted if not name.startswith("mcp__"))
+    is_small = is_small_window(as_setup(model).model)
+    if is_small and wanted is None and not bare:
+        wanted = SMALL_TOOLS
     flags = mcp or ServerFlags()
     if bare:
         flags = replace(flags, strict=True)
@@ -113,6 +120,7 @@ async def agent_session(
         now=time(),
         attended=attended,
         added=folders,
+        short=is_small,
     )
     if of_servers != [] and _may_have_servers(config, flags):
         from callgate.assembly.servers import notes_of, server_configs, server_list  # only where there are any
@@ -162,6 +170,11 @@ async def agent_session(
         begin(servers, config, session, attended=attended)
     _load_during_first_request(session, [each for each in found if isinstance(each, ShippedTool)])
     return session
+
+
+def is_small_window(model: Model) -> bool:
+    """Return True if the agent needs a short prompt and few tools for the context window of the model."""
+    return (model.abilities.context_tokens or SMALL_WINDOW) < SMALL_WINDOW
 
 
 def _may_have_servers(config: Config, flags: ServerFlags) -> bool:

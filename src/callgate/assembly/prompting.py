@@ -22,6 +22,7 @@ class PromptSubject:
     """The facts about a session that its system prompt states.
 
     environment  the recorded description of the environment; None for a new session
+    short        True for a model with a small context window
     """
 
     tools: Collection[str]
@@ -31,6 +32,7 @@ class PromptSubject:
     attended: bool = True
     added: Sequence[Path] = ()
     environment: str | None = None
+    short: bool = False
 
 
 def prompt_for(
@@ -49,6 +51,7 @@ def prompt_for(
         folder=config.folder,
         instructions=found,
         environment=environment,
+        short=subject.short,
     )
     built = build_prompt(facts, wishes)
     return SystemPrompt(built.parts, (*built.notes, *notes))

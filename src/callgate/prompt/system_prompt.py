@@ -20,6 +20,8 @@ from callgate.words.noun import noun
 
 SECTIONS = ("role", "work", "code", "gate", "sources", "answers")
 """The shipped sections in their order; another prompt replaces all of them."""
+SHORT_SECTIONS = ("role", "answers")
+"""The sections of a short prompt, for a model with a small context window."""
 OWN_FILE = "system-prompt.md"
 """The user's own prompt in the settings folder, which replaces the shipped sections."""
 _NEEDS = late_pattern(r"^\{(\w+(?:,\w+)*)\}")
@@ -47,6 +49,7 @@ class PromptFacts:
 
     attended  True if a user is present
     folder    the folder of the user's settings
+    short     True for a prompt without the longer sections
     """
 
     tools: Collection[str] = ()
@@ -55,6 +58,7 @@ class PromptFacts:
     folder: Path | None = None
     instructions: Sequence[PromptPart] = ()
     environment: str = ""
+    short: bool = False
 
 
 def build_prompt(facts: PromptFacts, wishes: PromptWishes | None = None) -> SystemPrompt:
@@ -85,11 +89,11 @@ def _own_file(folder: Path | None, notes: list[str]) -> PromptPart | None:
 
 
 def _sections(facts: PromptFacts, notes: list[str]) -> list[PromptPart]:
-    return [_section(name, f"{name}.md", facts, notes) for name in SECTIONS]
+    return [_section(name, f"{name}.md", facts, notes) for name in (SHORT_SECTIONS if facts.short else SECTIONS)]
 
 
 def _situation(facts: PromptFacts, notes: list[str]) -> list[PromptPart]:
-    found = [_section("calls", "calls.md", facts, notes)] if facts.tools else []
+    found = [_section("calls", "calls.md", facts, notes)] if facts.tools and not facts.short else []
     if facts.mode != "default":
         found.append(_section("mode", f"modes/{facts.mode}.md", facts, notes))
     return found if facts.attended else [*found, _section("unattended", "unattended.md", facts, notes)]

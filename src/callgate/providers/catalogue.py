@@ -149,19 +149,23 @@ class Catalogue:
     def facts(self, model: ModelName) -> ModelFacts:
         """Return the facts of a model. Their field ``known`` is False if they are defaults."""
         server = self.servers[model.provider]
-        plain = _DATED.sub("", model.name)
         rows: Table = self._shipped["models"]
-        shipped = rows.get(model.name) or rows.get(plain)
-        own = (
-            self._user_rows.get(str(model))
-            or self._user_rows.get(model.name)
-            or self._user_rows.get(f"{model.provider}/{plain}")
-        )
+        shipped = rows.get(model.name) or rows.get(_DATED.sub("", model.name))
+        own = self._user_row(model)
         assumed = {"like": self._pattern(model.name, local=server.local)} if shipped is None else shipped
         row = {**self._with_group(assumed), **self._with_group(own or {})}
         row["quirks"] = [*row.get("quirks", ()), *server.quirks]
         is_known = shipped is not None or own is not None
         return facts_of(model.name, server.family, row, self._today, known=is_known)
+
+    def sets_context(self, model: ModelName) -> bool:
+        """Return True if the user set the context window of the model."""
+        return "context" in self._with_group(self._user_row(model) or {})
+
+    def _user_row(self, model: ModelName) -> Table | None:
+        plain = _DATED.sub("", model.name)
+        rows = self._user_rows
+        return rows.get(str(model)) or rows.get(model.name) or rows.get(f"{model.provider}/{plain}")
 
     def unknown_model_notice(self, model: ModelName, facts: ModelFacts) -> str:
         """Return the notice for a model without a row: the default facts in use, and the file in which to correct

@@ -180,6 +180,7 @@ class ModelSource:
             variable = f"set {' or '.join(names)}, or " if names else ""
             why = f"there is no key for {model.provider}: {variable}store one with"
             raise ModelError(f"{why} `callgate auth set {model.provider}`", kind="no_key")
+        facts = self.with_server_window(model, facts, None if key is None else key.value)
         notes = [] if facts.known else [self.catalogue.unknown_model_notice(model, facts)]
         try:
             from callgate.providers.http_model import IDLE_SECONDS, HttpModel, secrets_of  # imports the network modules
@@ -214,6 +215,25 @@ class ModelSource:
             caching=self._settings.caching,
             notes=notes,
         )
+
+    def with_server_window(self, model: ModelName, facts: ModelFacts, key: str | None) -> ModelFacts:
+        """Return the facts with the context window that the local server of the model reports. Blocks until a short
+        timeout. A window that the user set is unchanged."""
+        row = self.catalogue.servers[model.provider]
+        if not row.local or row.family != "openai-chat" or self.catalogue.sets_context(model):
+            return facts
+        from callgate.providers.server_window import find_window  # imports the HTTP client
+
+        headers = {**self._server_settings(model.provider).headers}
+        if key is not None:
+            headers["Authorization"] = f"Bearer {key}"
+        found = find_window(row.base_url, model.name, headers)
+        if found is None:
+            return facts
+        context = min(found.tokens, facts.context_tokens) if found.is_bound else found.tokens
+        output = min(facts.output_tokens, max(context // 4, 256))
+        able = replace(facts.abilities, context_tokens=context, output_tokens=output)
+        return replace(facts, context_tokens=context, output_tokens=output, abilities=able)
 
     def key(self, provider: str) -> FoundKey | None:
         """Return the key of a provider; None if there is none. The result is cached."""

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from callgate.admin.doctor.diagnosis import Diagnosis, NoSettings, Patient, fault, fine, skipped, warning
 from callgate.admin.provider_keys import probe_model
+from callgate.assembly.agent import SMALL_WINDOW
 from callgate.assembly.models import model_source
 from callgate.config import Config
 from callgate.providers.fault_table import START_COMMANDS
@@ -145,9 +146,12 @@ def _known(which: str, name: str, source: ModelSource) -> Diagnosis:
         facts = source.catalogue.facts(resolved)
     except UsageError as error:
         return fault(f"{which}: {name}", str(error), "callgate config set models.default NAME")
-    saw = f"{resolved} ({which}), {facts.context_tokens:,} tokens of context"
     if source.catalogue.servers[resolved.provider].local:
-        return fine(f"{resolved} ({which})")
+        asked = source.with_server_window(resolved, facts, None)
+        window = f"{asked.context_tokens:,} tokens of context" + (", assumed" if asked is facts else "")
+        small = "; so the agent has a short prompt and fewer tools" if asked.context_tokens < SMALL_WINDOW else ""
+        return fine(f"{resolved} ({which}), {window}{small}")
+    saw = f"{resolved} ({which}), {facts.context_tokens:,} tokens of context"
     if not facts.known:
         return warning(saw, "this model is not in the table, so its limits and price are assumed", "callgate auth test")
     return fine(saw)
