@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -167,3 +168,24 @@ def test_the_status_line_of_a_repository_runs_inside(tmp_path: Path, canary: Pat
         assert isinstance(end, Finished)
         assert end.stdout == b"the line\n"
         assert not canary.exists()
+
+
+@pytest.mark.spec("GATE-18", "GATE-19")
+def test_a_command_outside_starts_no_program_that_was_written_inside(
+    tmp_path: Path, canary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = workspace(tmp_path)
+    root = config.root
+    for words in (["init", "-q"], ["config", "user.email", "a@b.test"], ["config", "user.name", "A"]):
+        subprocess.run(["git", *words], cwd=root, check=True)
+    monkeypatch.setenv("PATH", f"{root}/.venv/bin:bin:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", "src")
+    evil = f"printf '#!/bin/sh\\necho x > {canary}\\n'"
+    written = f"mkdir -p .venv/bin bin && {evil} > .venv/bin/git && {evil} > bin/git && chmod +x .venv/bin/git bin/git"
+    commit = "git add -A && git commit -q -m made"
+    allow = ["Outside(git add:*)", "Outside(git commit:*)"]
+    events = played(config, allow, call("Bash", command=written), call("Bash", command=commit))
+    assert of(events, QuestionAsked) == []
+    assert not canary.exists()
+    log = subprocess.run(["/usr/bin/git", "log", "--format=%s"], cwd=root, capture_output=True, text=True, check=True)
+    assert log.stdout == "made\n"
