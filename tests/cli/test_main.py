@@ -222,6 +222,7 @@ def test_tools_validate_answers_every_line(tmp_path: Path) -> None:
     file = tmp_path / "lines.jsonl"
     file.write_text(lines, encoding="utf-8")
     assert run("tools", "validate", "--jsonl", str(file)).stdout == ran.stdout
+    assert run("tools", "validate", str(file)).stdout == ran.stdout
 
 
 @pytest.mark.spec("SRC-3", "SRC-9")

@@ -23,6 +23,18 @@ def test_files_are_those_that_git_does_not_ignore(engine: str, tmp_path: Path, m
     assert len(workspace_files(tmp_path, most=2)) == 2
 
 
+COMPILED = ("a.pyc", "b.pyo", "c.pyd", "d.o", "e.obj", "f.a", "lib/g.so", "h.dylib", "i.dll", "j.exe", "K.class")
+KEPT = ("a.py", "o", "so.md", "class.txt", "pyc", "a.object", "dll/readme", "node_modules.md", "x.awk", "b.pyx")
+
+
+def test_compiled_files_and_packages_are_not_offered(tmp_path: Path) -> None:
+    folders = ("__pycache__/m.py", "src/__pycache__/n.txt", "node_modules/p/index.js", "web/node_modules/q.js")
+    for name in (*COMPILED, *KEPT, *folders):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert sorted(workspace_files(tmp_path)) == sorted(KEPT)
+
+
 def test_one_folder_is_listed_with_hidden_names_last(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     for name in ("b", ".a"):
