@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -321,6 +322,43 @@ def test_deny_rules_apply_to_files_that_do_not_exist_yet(backend: Backend, monke
             place.put(path)
         place.run(WRITE, *paths[:4], sandbox=sandbox)
         assert [(place.root / path).read_text() for path in paths[:4]] == ["as it was\n"] * 4
+
+
+@pytest.mark.parametrize("backend", LINUX)
+def test_secrets_in_odd_folders_and_over_links_are_hidden_and_links_lead_to_nothing_new(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with workspace(backend, monkeypatch) as place:
+        for folder in ("new\nline", "with 'quote", 'with "quotes" and $HOME', "-rf", "bad\udcff", "real"):
+            place.put(f"{folder}/.env", "hunter2\n")
+        (place.root / "link").symlink_to("real")
+        place.put("docs/agents.md")
+        for name, target in (("AGENTS.md", "docs/agents.md"), ("CLAUDE.md", "AGENTS.md"), (".npmrc", "nothing")):
+            (place.root / name).symlink_to(target)
+        assert place.run(READ)[0] == ""
+        for step in (
+            "open('docs/agents.md', 'a')",
+            "os.rename('docs', 'old'); os.mkdir('docs'); open('docs/agents.md', 'w').write('evil')",
+            "os.unlink('CLAUDE.md'); open('CLAUDE.md', 'w').write('evil')",
+            "open('nothing', 'w').write('evil')",
+        ):
+            place.run(f"import os\n{step}")
+        left = [place.root / name for name in ("AGENTS.md", "CLAUDE.md", ".npmrc")]
+        assert [each.read_text() for each in left if each.exists() and each.read_text() != "as it was\n"] == []
+
+
+def test_a_folder_that_cannot_be_listed_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    with workspace(LINUX[0], monkeypatch) as place:
+        place.put("closed/.env", "hunter2\n")
+        scandir = os.scandir
+
+        def refuse(path: object = ".") -> object:
+            if str(path).endswith("closed"):
+                raise PermissionError
+            return scandir(cast("str", path))
+
+        monkeypatch.setattr(os, "scandir", refuse)
+        assert place.run(READ)[0] == ""
 
 
 def test_a_workspace_with_very_many_protected_files_is_protected_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,11 +88,16 @@ class WorkspaceSurvey:
             if old is None and time.monotonic() > end:
                 unseen = unseen or path
                 continue
-            with suppress(OSError):  # it was removed, or cannot be read by this user
+            try:
                 here = self._folder(path, tail, place, old)
-                self._folders[path] = here
-                found.update(here.found)
-                todo += here.below
+            except PermissionError:
+                found[path] = Sighting("hidden", 0, 0)  # a command could change the permissions of the folder
+                continue
+            except OSError:  # it was removed
+                continue
+            self._folders[path] = here
+            found.update(here.found)
+            todo += here.below
         for path, each in found.items():
             if each.is_link:
                 found[path] = replace(each, identity=_target(path))
