@@ -41,7 +41,7 @@ _SIGNALS = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 
 def headless(options: StartOptions, model: Model | None = None) -> int:
     """Run the agent; return the exit code. ``model`` replaces the configured one in tests."""
-    signals = _Signals()
+    signals = _Signals(exits=model is None)
     try:
         config = config_of(options)
         given = schema_of(options)
@@ -179,9 +179,12 @@ class _Signals:
 
     Handlers of the event loop would be removed with the loop, and a second signal would then kill the process before it
     has exited with its own code.
+
+    exits  True if the process exits after the run; programs that it started would inherit ignored signals
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, exits: bool) -> None:
+        self._exits = exits
         self._seen = 0
         self._before: dict[signal.Signals, Any] = {}
 
@@ -206,4 +209,4 @@ class _Signals:
     def end(self) -> None:
         """Restore the handlers; after a signal, ignore further signals until the process has exited."""
         for number, handler in self._before.items():
-            signal.signal(number, signal.SIG_IGN if self._seen else handler)
+            signal.signal(number, signal.SIG_IGN if self._seen and self._exits else handler)
