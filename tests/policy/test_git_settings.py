@@ -339,3 +339,16 @@ def test_settings_that_the_user_includes_from_the_workspace_are_checked(
         "a tool may write it without a question"
     )
     (repository / name).unlink()
+
+
+@pytest.mark.spec("GATE-19", "GATE-20")
+def test_a_filter_that_path_finds_in_the_workspace_asks(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = repository / "bin" / "git-lfs"
+    program.parent.mkdir()
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    with (repository / ".git" / "config").open("a") as file:
+        file.write(USUAL["Git LFS"])
+    assert decision(repository, "git status") == "allow"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    assert decision(repository, "git status") == "ask"

@@ -198,6 +198,10 @@ def _user_includes_protected_file(made: Hostile) -> None:
     made.settings(f"include.path={made.root}/.gitconfig", file=made.home / ".gitconfig")
 
 
+def _relative_program_of_the_user(made: Hostile) -> None:
+    made.settings("diff.own.textconv=./tool.sh", file=made.home / ".gitconfig")
+
+
 def _split_common(made: Hostile) -> None:
     """A ``.git`` folder whose settings are in another folder."""
     made.git_dir.rename(made.root / "kept")
@@ -293,6 +297,7 @@ SHAPES: Mapping[str, Shape] = {
     ),
     "a file of the workspace included by the user": _user_includes_workspace,
     "a protected file of the workspace included by the user": _user_includes_protected_file,
+    "a relative program of the user": _relative_program_of_the_user,
     "a hook": lambda made: made.hook(made.git_dir / "hooks"),
     "a hook in another folder": lambda made: (
         made.settings("core.hooksPath=hooks"),

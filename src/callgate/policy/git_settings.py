@@ -17,6 +17,7 @@ from callgate.host.environment import (
     command_environment,
     find_program,
     fixed_path,
+    known_first,
     quiet_git,
     replaceable_program,
 )
@@ -68,6 +69,7 @@ _VALUES = {
     "filter.lfs.required": frozenset(("true",)),
     "blame.ignorerevsfile": frozenset((".git-blame-ignore-revs",)),
 }
+_DRIVERS = frozenset(("external", "command", "textconv", "clean", "smudge", "process", "program"))
 _HOOK = "post-index-change"  # the hook that runs when the index is refreshed
 _OWN = frozenset(("local", "worktree"))  # the scopes of settings of a repository
 _TRUSTED = frozenset(("system", "global", "command"))
@@ -161,7 +163,8 @@ class _Questions:
     ValueError if git is not found outside ``places``."""
 
     def __init__(self, places: Sequence[str], can_write: PathTest) -> None:
-        path = fixed_path(_environment()["PATH"], *places)
+        self._path = known_first(_environment()["PATH"], *places)
+        path = fixed_path(self._path, *places)
         program = None if replaceable_program("git", path, *places) else find_program("git", path)
         if program is None:
             raise ValueError("git was not found outside the workspace")
@@ -233,12 +236,23 @@ class _Questions:
                 return f"git may run or read what {each.key} in {where} names"
             if each.scope not in _OWN and (each.scope not in _TRUSTED or not self._is_users(each.origin)):
                 return f"git would read settings in {where}, which is part of the workspace"
+            if self._runs_replaceable(each):
+                return f"commands can change the program that {each.key} in {where} names"
         last = {each.key: each for each in found}
         for key, value in GIT_OVERRIDES.items():
             setting = last.get(key.lower())
             if setting is None or (setting.scope, setting.value) != ("command", value):
                 return f"this version of git does not accept {key} from its environment"
         return None
+
+    def _runs_replaceable(self, setting: "_Setting") -> bool:
+        """Return True if a setting, also of the user, names a program in the workspace."""
+        word = next(iter(setting.value.split()), "")
+        if setting.key.rpartition(".")[2] not in _DRIVERS or not word:
+            return False
+        if "/" in word:
+            return self._is_inside(word) or not word.startswith(("/", "~"))
+        return replaceable_program(word, self._path, *self._places) is not None
 
     def _is_inside(self, path: str) -> bool:
         return os.path.isabs(path) and any(is_beneath(os.path.realpath(path), each) for each in self._places)
