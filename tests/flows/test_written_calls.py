@@ -247,6 +247,8 @@ FINITE = [
 @pytest.mark.parametrize("kind", ["text", "thinking", "arguments"])
 @pytest.mark.parametrize("before", ["", "Here it is: "])
 def test_an_answer_that_repeats_itself_is_stopped(kind: str, before: str, phrase: str) -> None:
+    if kind == "arguments" and not any(map(str.isspace, phrase)):
+        return  # data, such as a long key
     text = before + phrase * (60_000 // len(phrase))
     part = {"text": say, "thinking": think}.get(kind, lambda each: call("look", path=each))(text)
     looks = Looks(turn(part))

@@ -57,7 +57,8 @@ class _RepetitionGuard:
         self._pieces: list[str] = []
         self._new = self._deltas = 0
 
-    def add(self, text: str) -> None:
+    def add(self, text: str, *, is_data: bool) -> None:
+        """Add a piece. In data, the arguments of a call, one word may repeat itself without a blank."""
         self._pieces.append(text)
         self._new += len(text)
         self._deltas += 1
@@ -71,8 +72,8 @@ class _RepetitionGuard:
         if end.isspace():
             raise ModelError("the answer was stopped, because it repeats whitespace without end", kind="repetition")
         length = len(end) - _LONGEST_PHRASE - end.rfind(end[-_LONGEST_PHRASE:], 0, -1)
-        has_words = len(end[-length:].split()) > 1 or end[-length].isspace() or end[-1].isspace()
-        endless = has_words or self._deltas >= _DELTAS  # one long word in few deltas has an end
+        has_blank = any(map(str.isspace, end[-length:].replace("\\n", "\n")))
+        endless = has_blank or (not is_data and self._deltas >= _DELTAS)  # one long word in few deltas has an end
         if length <= _LONGEST_PHRASE and end[length:] == end[:-length] and endless:
             phrase = end[-length:].strip()[:60]
             fault = f"the answer was stopped, because it repeats itself without end: {phrase!r}"
@@ -114,7 +115,7 @@ class Intake:
         match event:
             case model.ArgumentsDelta():
                 self._add_arguments(self._part(event.index, "tool_call"), event.text)
-                self._watch(event.text)
+                self._watch(event.text, is_data=True)
             case model.TextDelta():
                 self._part(event.index, "text").texts.append(event.text)
                 self._watch(event.text)
@@ -144,13 +145,13 @@ class Intake:
                 return event
         return None
 
-    def _watch(self, text: str) -> None:
+    def _watch(self, text: str, *, is_data: bool = False) -> None:
         """Raise ModelError if the message is larger than the limit, or repeats itself."""
         self._chars += len(text)
         if self._max_chars is not None and self._chars > self._max_chars:
             fault = f"the answer was stopped, because it has more than {self._max_chars:,} characters"
             raise ModelError(fault, kind="oversized")
-        self._guard.add(text)
+        self._guard.add(text, is_data=is_data)
 
     def finish(self) -> tuple[model.StopReason, list[Refused]]:
         """Return the stop reason, and the calls whose arguments are incomplete."""
