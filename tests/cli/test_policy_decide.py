@@ -278,8 +278,10 @@ def test_lines_come_from_a_file_too(person: Person) -> None:
     assert person.bad(1, "policy", "decide", "--jsonl", "none") == "callgate: No such file or directory: none"
 
 
-def test_the_form_must_be_said(person: Person) -> None:
-    assert "--jsonl is required" in person.bad(2, "policy", "decide")
+def test_json_lines_are_the_default_form(person: Person) -> None:
+    person.given("")
+    ran = person.run("policy", "decide")
+    assert (ran.code, ran.out) == (0, "")
 
 
 def test_somebody_at_a_keyboard_is_told_what_is_waited_for(person: Person) -> None:
