@@ -361,6 +361,22 @@ def test_a_folder_that_cannot_be_listed_is_hidden(monkeypatch: pytest.MonkeyPatc
         assert place.run(READ)[0] == ""
 
 
+@pytest.mark.parametrize("backend", LINUX)
+def test_places_that_another_command_holds_are_not_taken_for_created_files(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with workspace(backend, monkeypatch) as place:
+        sandbox = place.sandbox()
+        held = sandbox.wrap(Command(("/bin/sh", "-c", "echo; read x"), str(place.root), {}), lambda decision: None)
+        checks = [sandbox.watch("one"), sandbox.watch("two")]
+        with subprocess.Popen(held.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.readline()  # the places are held now
+            assert [checks[0](False), checks[1](True), place.run("")[1]] == [(), (), ""]
+            process.communicate(b"\n")
+        assert sorted(os.listdir(place.root)) == ["sub"]
+
+
 def test_a_workspace_with_very_many_protected_files_is_protected_too(monkeypatch: pytest.MonkeyPatch) -> None:
     sandbox_of("namespaces", Path("/nowhere"))
     with visible_folder() as folder:

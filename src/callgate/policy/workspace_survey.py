@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any, Literal
 
 from callgate.host.beneath import OpenFolder
-from callgate.policy.protected import RENAMED, is_suspect
+from callgate.policy.protected import RENAMED, held_names, is_suspect
 from callgate.words.noun import noun
 
 Treatment = Literal["secret", "hidden", "kept"]
@@ -180,12 +180,21 @@ class CreatedFiles:
             root = self._survey.root
             with self._lock:
                 after = self._survey.look()
-                paths = created(before, after)
+                paths = [path for path in created(before, after) if not _is_held(path)]
                 found = _rename(root, paths) if rename else {path: path for path in paths}
             relative = {os.path.relpath(old, root): os.path.relpath(new, root) for old, new in found.items()}
             return relative, after.unseen
 
         return check
+
+
+def _is_held(path: str) -> bool:
+    """Return True for an empty folder with which another command holds a protected name. A later command cannot fill
+    it, because it is read-only then."""
+    try:
+        return os.path.basename(path) in held_names() and not os.listdir(path)
+    except OSError:
+        return False
 
 
 def _rename(root: str, paths: Iterable[str]) -> dict[str, str]:
