@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from callgate import Prompt, Session, tool
-from callgate.conversation.intake import MAX_REPEATED_CHARS, Intake
+from callgate.conversation.intake import MAX_REPEATED_ARGUMENT_CHARS, MAX_REPEATED_CHARS, Intake
 from callgate.conversation.record import MemoryJournal
 from callgate.testing import ScriptedModel, call, say, think, turn
 from callgate.words.endings import ENDINGS
@@ -249,7 +249,8 @@ FINITE = [
 def test_an_answer_that_repeats_itself_is_stopped(kind: str, before: str, phrase: str) -> None:
     if kind == "arguments" and not any(map(str.isspace, phrase)):
         return  # data, such as a long key
-    text = before + phrase * (60_000 // len(phrase))
+    limit = MAX_REPEATED_ARGUMENT_CHARS if kind == "arguments" else MAX_REPEATED_CHARS
+    text = before + phrase * (2 * limit // len(phrase))
     part = {"text": say, "thinking": think}.get(kind, lambda each: call("look", path=each))(text)
     looks = Looks(turn(part))
     ended = asyncio.run(looks.run())

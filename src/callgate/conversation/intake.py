@@ -21,6 +21,8 @@ model, and takes a few seconds to read."""
 
 MAX_REPEATED_CHARS = 8_000
 """About 2,000 tokens: a message whose end repeats a phrase, a line or whitespace for so long is stopped."""
+MAX_REPEATED_ARGUMENT_CHARS = 100_000
+"""The limit for arguments of calls, because a file may contain many equal lines."""
 _LONGEST_PHRASE = 1_000
 _DELTAS = 100
 
@@ -65,9 +67,10 @@ class _RepetitionGuard:
         if self._new < _LONGEST_PHRASE:
             return
         self._new = 0
-        end = "".join(self._pieces)[-MAX_REPEATED_CHARS:]
+        limit = MAX_REPEATED_ARGUMENT_CHARS if is_data else MAX_REPEATED_CHARS
+        end = "".join(self._pieces)[-limit:]
         self._pieces = [end]
-        if len(end) < MAX_REPEATED_CHARS:
+        if len(end) < limit:
             return
         if end.isspace():
             raise ModelError("the answer was stopped, because it repeats whitespace without end", kind="repetition")

@@ -346,7 +346,7 @@ async def test_a_label_cannot_end_the_reminder_however_it_spells_the_end(bench: 
 @pytest.mark.spec("RES-8")
 @really
 async def test_a_very_long_label_is_cut(bench: Bench) -> None:
-    model = model_of(turn(staging(label="x" * 200_000)))
+    model = model_of(turn(staging(label="x" * 90_000)))
     async with bench.session(model, limits=LoopLimits(max_turns=2)) as session:
         await sent(session, "go")
         (staged,) = session.pending
