@@ -60,6 +60,32 @@ async def test_a_single_huge_text_is_bounded_too() -> None:
 
 
 @pytest.mark.spec("EXE-25")
+async def test_the_end_of_a_text_that_nobody_fetched_is_kept() -> None:
+    (progress,) = await unread(Desk(telling(("x" * 500_000, None, None), ("the end", None, None))))
+    assert progress.text.startswith("… output truncated\n")
+    assert progress.text.endswith("x" * 100 + "the end")
+
+
+@pytest.mark.spec("EXE-25")
+async def test_the_end_of_an_output_is_kept_if_the_loop_is_busy() -> None:
+    async def tell(_arguments: Mapping[str, Any], run: Run) -> str:
+        def work() -> None:
+            for number in range(20_000):
+                run.progress(f"{number}\n")
+            run.progress("the end")
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()  # the loop is blocked meanwhile
+        await settle()
+        return "told"
+
+    desk = Desk(PlainTool("Tell", tell, traits=FREE))
+    await unread(desk)
+    assert desk.now("a").live_output.endswith("19999\nthe end")
+
+
+@pytest.mark.spec("EXE-25")
 async def test_the_live_output_of_a_call_is_bounded_and_keeps_the_newest() -> None:
     desk = Desk(telling(("x" * 500_000, None, None), ("the end", None, None)))
     await unread(desk)

@@ -161,7 +161,7 @@ class CallRun:
         self.answers: tuple[FieldAnswer, ...] = ()
         self.open = True  # progress is published
         self._shared = shared
-        self._waiting: tuple[list[str], tuple[float | None, float | None]] | None = None
+        self._waiting: tuple[str, tuple[float | None, float | None]] | None = None
 
     @property
     def host(self) -> Host:
@@ -194,9 +194,9 @@ class CallRun:
             return
         with shared.lock:
             first = self._waiting is None
-            texts, gauge = self._waiting or ([], (None, None))
-            texts.append(said[: max(0, _UNREAD_CHARS - sum(map(len, texts)))])
-            self._waiting = (texts, gauge if current is None else (current, total))
+            text, gauge = self._waiting or ("", (None, None))
+            newest = (text + said)[-_UNREAD_CHARS:]
+            self._waiting = (newest, gauge if current is None else (current, total))
         if first:
             try:
                 shared.loop.call_soon_threadsafe(self._flush)
@@ -207,5 +207,5 @@ class CallRun:
         with self._shared.lock:
             waiting, self._waiting = self._waiting, None
         if self.open and waiting is not None:
-            texts, (current, total) = waiting
-            self._shared.sink(self.call_id, "".join(texts), current, total)
+            text, (current, total) = waiting
+            self._shared.sink(self.call_id, text, current, total)

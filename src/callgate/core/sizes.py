@@ -17,16 +17,17 @@ _PIECE = 1_000_000
 _NOTE = 300
 """Approximate length of the note in a cut result. Shorter results are not cut."""
 _HALF = late_pattern("[\ud800-\udfff]")
-_CUT = "\n… output truncated\n"
+_CUT = "… output truncated\n"
 
 
 def cut_progress(text: str) -> str:
-    return text if len(text) <= PROGRESS_CHARS else text[:PROGRESS_CHARS] + _CUT
+    """Return the text, or a note and its end, because users watch the newest output."""
+    return text if len(text) <= PROGRESS_CHARS else _CUT + text[-PROGRESS_CHARS:]
 
 
 def merged_progress(before: CallProgressed, after: CallProgressed) -> CallProgressed:
     """Merge two progress reports of one call: join the texts up to a limit, and take the newer gauge."""
-    text = before.text if before.text.endswith(_CUT) else cut_progress(before.text + after.text)
+    text = cut_progress(before.text + after.text)
     gauge = before if after.current is None else after
     return CallProgressed(after.at, after.call_id, text, gauge.current, gauge.total)
 
