@@ -312,7 +312,7 @@ class Decider:
         return None
 
     def refused_answers(self) -> list[tuple[Confirmation, str]]:
-        """Return the refused answers that were given beforehand, each with the reason."""
+        """Return the refused answers that were passed before the question was asked, each with the reason."""
         return [*self._refused, *((each, self._why_not_asked(each.call_id)) for each in self._answers)]
 
     def _why_not_asked(self, call_id: str) -> str:

@@ -263,7 +263,7 @@ class _Questions:
         return kind == "command line" or (kind == "file" and os.path.isabs(path) and not self._can_write(path))
 
     def _modules_fault(self, top: str, environment: Mapping[str, str]) -> str | None:
-        """Return why git may run a program in a submodule, because many commands enter submodules, or None."""
+        """Return why git may run a program in a submodule, or None. Many git commands also run in submodules."""
         (index,) = self.ask(top, environment, ("ls-files", "-sz"))
         if index is None:
             return f"git cannot list the submodules of {brief(top)}"

@@ -12,8 +12,9 @@ _MOST_LINKS = 1_000
 
 
 def places_of_programs(path: str, root: str) -> set[str]:
-    """Return the folders in emptied folders that contain the programs on PATH, or the targets of links in a folder on
-    PATH. A folder in the workspace is visible anyway."""
+    """Return the folders below ``/tmp`` and other folders that are empty inside the sandbox, if they contain
+    programs on PATH or targets of links on PATH. Folders in the workspace are omitted, because they are visible
+    inside the sandbox."""
     found: set[str] = set()
     for entry in map(os.path.normpath, path.split(":")):
         if os.path.isabs(entry) and entry not in _OF_THE_SYSTEM:

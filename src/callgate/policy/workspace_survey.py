@@ -189,8 +189,8 @@ class CreatedFiles:
 
 
 def _is_held(path: str) -> bool:
-    """Return True for an empty folder with which another command holds a protected name. A later command cannot fill
-    it, because it is read-only then."""
+    """Return True for an empty folder that blocks a protected name while a command runs in the sandbox. The folder
+    is read-only, so another command cannot create files in it."""
     try:
         return os.path.basename(path) in held_names() and not os.listdir(path)
     except OSError:

@@ -106,8 +106,8 @@ class QuestionFold:
         self.open[which] = AskedQuestion(question, since, len(self.answered.get(which, ())))
 
     def _decided(self, event: e.CallDecided) -> None:
-        """Close the question if its call was decided by another answer. A resumed call is decided again with the
-        result "ask", which changes nothing."""
+        """Close the question if its call was decided by another answer. The decision "ask" of a resumed call changes
+        nothing."""
         which = self._about(event.call_id)
         asked = self.open.get(which)
         if asked is None:

@@ -133,7 +133,7 @@ class Rewind:
 
 @noun
 class Branch:
-    """Continue right after the given message, which may be on a branch that an earlier Rewind left."""
+    """Continue after the given message, which may be on a branch that an earlier Rewind abandoned."""
 
     message_id: str
 

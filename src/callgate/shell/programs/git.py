@@ -169,9 +169,9 @@ def clone(call: Invocation) -> list[Use]:
 
 
 def restore(call: Invocation) -> list[Use]:
-    """Return the effects of ``git restore`` and ``git checkout``. The words after ``--`` are written, except if only
-    the index is changed. If a path is a whole folder, the rule must contain the path, because all changes in the
-    folder are discarded."""
+    """Return the effects of ``git restore`` and ``git checkout``. The files after ``--`` are overwritten, except if
+    only the index is changed. A rule must name a whole folder explicitly, because all changes in the folder are
+    discarded."""
     found = call.arguments
     if call.matching("-S", "--staged") and not call.matching("-W", "--worktree"):
         found = call.options
