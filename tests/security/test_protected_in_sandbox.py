@@ -81,6 +81,11 @@ for path in sys.argv[1:]:
 """
 
 
+def keep_interpreter_visible(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the interpreter of the scripts on PATH, so that it is visible inside the sandbox if it is below /tmp."""
+    monkeypatch.setenv("PATH", f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}")
+
+
 class Workspace:
     def __init__(self, base: Path, backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
         self.root, self.base = base / "work", base
@@ -88,6 +93,7 @@ class Workspace:
         (base / "home").mkdir()
         box: Sandbox = sandbox_of(backend, base / "own")
         monkeypatch.setattr(Proofs, "test", lambda proofs: box)
+        keep_interpreter_visible(monkeypatch)
 
     def sandbox(self, *denied: str) -> ProvenSandbox:
         rules = [RuleLine("deny", each, Origin("user")) for each in denied]
@@ -379,6 +385,7 @@ def test_places_that_another_command_holds_are_not_taken_for_created_files(
 
 def test_a_workspace_with_very_many_protected_files_is_protected_too(monkeypatch: pytest.MonkeyPatch) -> None:
     sandbox_of("namespaces", Path("/nowhere"))
+    keep_interpreter_visible(monkeypatch)
     with visible_folder() as folder:
         base = Path(os.path.realpath(folder))
         (base / "home").mkdir()

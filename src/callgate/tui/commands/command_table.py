@@ -101,7 +101,7 @@ _GROUPS: Mapping[SlashGroup, Iterable[SlashCommand]] = {
         _command("config [KEY [VALUE]]", "settings and where they come from", "program", words="setting_words"),
         _command(
             "view [inline|full|status]",
-            "inline or on a screen of its own; kept for later",
+            "show the conversation inline or on the full screen; stored for later",
             "screen",
             words="view_words",
             aliases=("tui",),
