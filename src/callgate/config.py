@@ -315,7 +315,7 @@ def _asked_for(given: AnyPath | Mapping[str, Any]) -> LayerSettings:
 def _values(values: Mapping[str, str | int | float]) -> Mapping[str, str | int | float]:
     for name, value in values.items():
         if name not in VALUE_ROWS:
-            raise UsageError(f"there is no setting {name!r}")
+            raise UsageError(f"unknown setting {name!r}")
         kind = VALUE_ROWS[name].kind
         try:
             kind.read(value)

@@ -1,4 +1,4 @@
-"""Creates sessions, executors and runners from the options of the caller. It is the only package that imports all of
+"""Creates sessions, executors and runners from the options of the caller. Only this package imports all packages of
 layer 2.
 
 options   checks the options and converts them into the objects that a session uses
@@ -52,7 +52,7 @@ from callgate.notices.notices_feature import notices_feature
 from callgate.session.conversation import Conversation
 from callgate.session.meter import SessionMeter
 from callgate.session.nesting import NAME as NESTING
-from callgate.session.nesting import NestingPart, nesting_feature
+from callgate.session.nesting import NestingPart, nesting_feature, nesting_of
 from callgate.session.run import RunResult
 from callgate.session.user_questions import NAME as QUESTIONS
 from callgate.session.user_questions import questions_feature
@@ -166,7 +166,8 @@ class Session(Conversation, Generic[D]):
             of_kind("system", system, str)
         features, limits, nesting = _further(features), as_limits(limits, config), as_nesting(nesting)
         parent = nesting.parent
-        outer = parent.setup if isinstance(parent, Session) else None
+        around = None if parent is None else nesting_of(parent)
+        outer = parent._setup if isinstance(parent, Session) else None
         self._opened_models: list[ConfiguredModel] = []
         if isinstance(model, str) and outer is None:
             model = opened_by_name(model, config, self._opened_models)
@@ -190,7 +191,7 @@ class Session(Conversation, Generic[D]):
         chosen, unopened = recorded_model(record, setup)
         system, more = system(record) if callable(system) else (system, ())
         place = opened.needed(NESTING, NestingPart)
-        self.setup, self._own_tools, self._shared = setup, box, {"system": system, "limits": limits}
+        self._setup, self._own_tools, self._shared = setup, box, {"system": system, "limits": limits}
         equipment = Equipment(
             model=chosen,
             toolbox=toolbox,
@@ -202,7 +203,7 @@ class Session(Conversation, Generic[D]):
             price=setup.price,
             meter=SessionMeter(host.clock, lambda: parts.seconds),
             unsettled=place.unsettled,
-            outer=lambda: None if parent is None else parent.nesting.allowance,
+            outer=lambda: None if around is None else around.allowance,
             system=parts.system(system),
             settings=opened.settings,
             limits=setup.request_limits,
@@ -254,14 +255,14 @@ class Session(Conversation, Generic[D]):
             tools = [copy(each) for each in self._own_tools.tools()]
             search = cast("SearchPart | None", self.part("search"))
             features = (*(() if search is None else (search.shared(),)), *features)
-        model = replace(self.setup, model=self._work.answerer, cheap=None) if model is None else model
+        model = replace(self._setup, model=self._work.answerer, cheap=None) if model is None else model
         given: dict[str, Any] = {**self._shared, **options}
         return Session(model, tools, features=features, nesting=Nesting(self, label), **given)
 
 
 def _further(features: Iterable[Feature]) -> tuple[Feature, ...]:
-    """Return the features of the caller. Raise UsageError for a feature that would remove the gates or questions of
-    parent sessions."""
+    """Return the features of the caller. Raise UsageError if a feature would remove the gates or questions of parent
+    sessions."""
     found = tuple(features)
     for each in found:
         if each.name in (NESTING, QUESTIONS):
@@ -274,7 +275,7 @@ def _own_features(opened: OpenSession, setup: ModelSetup, nesting: Nesting) -> I
     config: Config | None = opened.config
     yield notices_feature()
     yield questions_feature()
-    yield nesting_feature(None if nesting.parent is None else nesting.parent.nesting)
+    yield nesting_feature(None if nesting.parent is None else nesting_of(nesting.parent))
     outer = None if nesting.parent is None else nesting.parent.part("hooks")
     if config is not None:
         from callgate.assembly.settings import hooks_feature, remembered_feature  # where there are settings

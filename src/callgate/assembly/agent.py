@@ -54,7 +54,16 @@ BARE = ("Bash", "Edit", "Read")
 
 SMALL_WINDOW = 16_000
 """The size of a context window, in tokens, below which the agent has a short prompt and the tools ``SMALL_TOOLS``."""
-SMALL_TOOLS = ("Bash", "Edit", "Glob", "Grep", "Read", "Write")
+SMALL_TOOLS: dict[str, tuple[str, ...]] = {
+    "Bash": ("command",),
+    "Edit": ("file_path", "old_string", "new_string"),
+    "Glob": ("pattern",),
+    "Grep": ("pattern", "output_mode"),
+    "Read": ("file_path", "offset"),
+    "Write": ("file_path", "content"),
+}
+"""The tools of an agent with a small context window, each with the parameters that are described to the model. A small
+model writes every parameter that it sees, often with a wrong value. A call may contain the other parameters."""
 
 FEW_CUSTOM = 20
 """Number of custom tools above which all custom tools without ``always_loaded`` are deferred."""
@@ -98,7 +107,7 @@ async def agent_session(
     wanted = None if wanted is None else tuple(name for name in wanted if not name.startswith("mcp__"))
     is_small = is_small_window(as_setup(model).model)
     if is_small and wanted is None and not bare:
-        wanted = SMALL_TOOLS
+        wanted = tuple(SMALL_TOOLS)
     flags = mcp or ServerFlags()
     if bare:
         flags = replace(flags, strict=True)
@@ -113,6 +122,12 @@ async def agent_session(
         found, notes = await agent_tools(config, wanted)
         own, faults = await _features_of_packages(config)
         notes += faults
+    if is_small:
+        from callgate.tools.builtin.short_spec import short_spec  # only for small windows
+
+        for each in found:
+            if isinstance(each, ShippedTool) and each.spec.name in SMALL_TOOLS:
+                each.spec = short_spec(each.spec, SMALL_TOOLS[each.spec.name])
     subject = PromptSubject(
         tools=tuple(each.spec.name for each in found),
         mode=config.mode,
@@ -163,7 +178,7 @@ async def agent_session(
     session = Session(
         model, loaded, features=(*own, *features), config=config, journal=journal, system=system, **options
     )
-    session.folders = tuple(map(str, folders))
+    session.controls.folders = tuple(map(str, folders))
     if servers is not None:
         from callgate.assembly.servers import begin
 
@@ -178,7 +193,7 @@ def is_small_window(model: Model) -> bool:
 
 
 def _may_have_servers(config: Config, flags: ServerFlags) -> bool:
-    """Return False if no MCP server can be configured. Then the modules for servers are not imported."""
+    """Return False if no MCP server can be configured. In this case the modules for servers are not imported."""
     own = () if config.folder is None else (config.folder / OWN_FILE,)
     return bool(flags.given) or (not flags.strict and any(file.exists() for file in (*own, config.root / PROJECT_FILE)))
 
@@ -191,8 +206,8 @@ def deferrable(found: Sequence[Tool]) -> list[Tool]:
 
 
 def _load_during_first_request(session: Session, tools: Sequence[ShippedTool]) -> None:
-    """Load the tools in a thread once the first request is sent, so that the request and the first call do not wait.
-    From the first call on, each remaining tool is loaded when it is called."""
+    """Load the tools in a thread after the first request is sent, so that the request and the first call are not
+    delayed. After the first call, each remaining tool is loaded when it is called."""
     left = deque(tools)
     thread: Thread | None = None
 
@@ -208,7 +223,7 @@ def _load_during_first_request(session: Session, tools: Sequence[ShippedTool]) -
             stop()
         elif isinstance(event, TurnStarted) and thread is None:
             thread = Thread(target=load, name="callgate-tools", daemon=True)
-            session.host.clock.call_later(_AFTER_REQUEST, thread.start)
+            session.controls.host.clock.call_later(_AFTER_REQUEST, thread.start)
 
     stop = session.listen(on_event)
 
@@ -305,5 +320,5 @@ def _no_such(unknown: Sequence[str], known: Iterable[str]) -> str:
     from callgate.tools.tool_names import close_names
 
     close = close_names(unknown[0], ((name, ()) for name in known), 1)
-    hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
+    hint = f"did you mean {close[0]}?" if close else f"the tools are {', '.join(known)}"
     return f"there is no tool {', '.join(unknown)}; {hint}"

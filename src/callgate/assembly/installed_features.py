@@ -1,7 +1,7 @@
 """Features of installed packages: entry points of the group ``callgate.features``.
 
 An entry point names a Feature, or a function without parameters that returns a Feature. The conditions are the same
-as for packages of tools: an untrusted workspace cannot add a package.
+as for packages of tools: a package in an untrusted workspace is not used.
 """
 
 from collections.abc import Callable
@@ -49,9 +49,9 @@ async def installed_features(config: Config) -> LoadedFeatures:
         job: Callable[[], Feature | str] = partial(_load, point)
         feature = await in_time(job, PATIENCE)
         if feature is None:
-            feature = f"it was not loaded after {PATIENCE:g} seconds"
+            feature = f"loading did not finish within {PATIENCE:g} seconds"
         elif isinstance(feature, Feature) and feature.name in (*BUILTIN_FEATURES, *found):
-            feature = f"there is a feature {feature.name!r} already"
+            feature = f"a feature {feature.name!r} already exists"
         if isinstance(feature, str):
             problems.append(Problem(point.file, None, f"the feature is ignored: {feature}", "installed"))
         else:
@@ -66,4 +66,4 @@ def _load(entry: ToolEntryPoint) -> Feature | str:
         made = value if isinstance(value, Feature) or not callable(value) else value()
     except BaseException as error:
         return in_words(error)
-    return made if isinstance(made, Feature) else f"it gives {type(made).__name__}, and no Feature"
+    return made if isinstance(made, Feature) else f"the entry point returns {type(made).__name__} instead of a Feature"

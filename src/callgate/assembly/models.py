@@ -69,7 +69,7 @@ class ModelChoice:
 
 
 def model_choices(config: Config, *, environ: Mapping[str, str] | None = None) -> tuple[ModelChoice, ...]:
-    """Return the models of the catalogue and of running local servers, usable models first. Blocks while it looks
+    """Return the models of the catalogue and of running local servers, usable models first. Blocks while it searches
     for keys and queries local servers."""
     source = model_source(config, environ=environ)
     found: list[ModelChoice] = []
@@ -105,8 +105,10 @@ def model_source(
 
 
 def keep_keys_private() -> None:
-    """Prevent other programs from reading the keys in this process, from its first command on. Only for a program
-    that runs Callgate alone: the process can no longer be debugged or dumped."""
+    """Prevent other programs from reading the keys in this process, from the first command of the process on.
+
+    Only for a program that runs nothing but Callgate: the process can no longer be debugged or dumped.
+    """
     OWN_ENVIRONMENT.keep_private()
 
 
@@ -136,8 +138,8 @@ def open_model(
     environ: Mapping[str, str] | None = None,
 ) -> ConfiguredModel:
     """Return the model of this name, such as ``opus`` or ``ollama/qwen3``. Raise UsageError for an invalid name or
-    setting, and ModelError if the key is missing; the message says what to install or to set. Blocks. The caller
-    closes the model with ``aclose``.
+    setting, and ModelError if the key is missing; the message contains the remedy. Blocks. The caller closes the model
+    with ``aclose``.
 
     config   the providers, keys and model names; default: the settings files
     clock    replaces the clock for retries, in tests
@@ -155,7 +157,7 @@ def open_models(
     environ: Mapping[str, str] | None = None,
 ) -> AgentModels:
     """Return the models of an agent. Raise UsageError for an invalid name or setting, and ModelError if the key is
-    missing; its message names the ways to provide one. Blocks.
+    missing; the message contains the ways to provide a key. Blocks.
 
     name      the main model, overrides the settings; ``replay/FOLDER`` replays recordings
     fallback  the fallback, overrides the settings

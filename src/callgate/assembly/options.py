@@ -24,7 +24,7 @@ from callgate.policy.choices import choices_for
 from callgate.policy.judge import Judge
 from callgate.session.conversation import Conversation
 from callgate.session.nesting import NAME as NESTING
-from callgate.session.nesting import NestingPart
+from callgate.session.nesting import NestingPart, nesting_of
 from callgate.words.decisions import Allow
 from callgate.words.errors import CallgateError, ModelError, UsageError
 from callgate.words.events import ModeSet, Noted
@@ -140,7 +140,8 @@ class DecisionGate(CheckGate):
 
 def opened_by_name(name: str, config: Config | None, opened: list[ConfiguredModel]) -> ModelSetup:
     """Return the setup of the model with this name, with the prices of the catalogue. Every opened model is added to
-    ``opened``. Raise UsageError for an unknown name, and ModelError without a key; the message says what to do.
+    ``opened``. Raise UsageError for an unknown name, and ModelError if the key is missing; the message contains the
+    remedy.
 
     config  the providers, keys and model names of the user; default: the settings files
     """
@@ -158,12 +159,12 @@ def opened_by_name(name: str, config: Config | None, opened: list[ConfiguredMode
 
 
 def check_deps(deps: Any, tools: Iterable[Tool]) -> None:
-    """Raise UsageError if a tool takes the Run of another class than the class of ``deps``."""
+    """Raise UsageError if a tool takes a Run of a different class than the class of ``deps``."""
     for each in tools:
         wanted = facts_of(each).deps
         if deps is not None and wanted is not None and not isinstance(deps, wanted):
             given = type(deps).__name__
-            raise UsageError(f"the tool {each.spec.name} takes Run[{wanted.__name__}], and deps= is of type {given}")
+            raise UsageError(f"the tool {each.spec.name} takes Run[{wanted.__name__}], but deps= has the type {given}")
 
 
 def as_models(model: Model, models: Iterable[Model]) -> dict[str, Model]:
@@ -172,7 +173,7 @@ def as_models(model: Model, models: Iterable[Model]) -> dict[str, Model]:
     for each in (model, *models):
         missing = [name for name in ("name", "abilities", "stream") if not hasattr(each, name)]
         if missing:
-            raise UsageError(f"{type(each).__name__} is no Model: it has no {', '.join(missing)}")
+            raise UsageError(f"{type(each).__name__} is not a Model: it lacks {', '.join(missing)}")
         found[each.name] = each
     return found
 
@@ -189,7 +190,7 @@ def as_context(context: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
         if not kept:
             raise UsageError(
                 f"context[{name!r}] is not JSON data ({type(value).__name__}): the context is copied for each call."
-                " Pass live objects as deps=…, and tools find them in run.deps"
+                " Pass live objects as deps=…; tools read them from run.deps"
             )
     return context
 
@@ -197,7 +198,7 @@ def as_context(context: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
 def of_kind(option: str, value: object, kind: type) -> None:
     """Raise UsageError if the option is not None and has another type."""
     if value is not None and not isinstance(value, kind):
-        raise UsageError(f"{option}= takes {kind.__name__}, not {value!r:.80} ({type(value).__name__})")
+        raise UsageError(f"{option}= must be {kind.__name__}, not {value!r:.80} ({type(value).__name__})")
 
 
 def as_gate(gate: Gate | Iterable[Check] | None, checks: Iterable[Check] = ()) -> Gate:
@@ -206,9 +207,9 @@ def as_gate(gate: Gate | Iterable[Check] | None, checks: Iterable[Check] = ()) -
     if gate is None or isinstance(gate, Iterable):
         return DecisionGate(standard_checks(own=(*own_checks(gate or ()), *checks)))
     if not hasattr(gate, "judge"):
-        raise UsageError(f"a gate is needed, such as DecisionGate(checks), not {type(gate).__name__}")
+        raise UsageError(f"gate= must be a gate such as DecisionGate(checks), not {type(gate).__name__}")
     if checks:
-        raise UsageError("a feature brings checks, so pass gate=[Check(…)], not a gate of your own")
+        raise UsageError("a feature adds checks, so pass gate=[Check(…)] instead of a custom gate")
     return gate
 
 
@@ -216,7 +217,7 @@ def own_checks(checks: Iterable[Check]) -> tuple[Check, ...]:
     found = tuple(checks)
     for check in found:
         if not isinstance(check, Check):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UsageError(f"checks are Check(name, judge), not {type(check).__name__}")
+            raise UsageError(f"checks must be Check(name, judge), not {type(check).__name__}")
     return found
 
 
@@ -250,7 +251,7 @@ def as_setup(model: Model | ModelSetup | str, outer: ModelSetup | None = None) -
     ``outer`` setup, which also opens a model by its name."""
     if isinstance(model, str):
         if outer is None or (model not in outer.by_name and outer.open_model is None):
-            raise UsageError(f"there is no model {model!r} here: pass a Model, or open it with open_model")
+            raise UsageError(f"there is no model {model!r}: pass a Model, or open it with open_model")
         model = outer.by_name.get(model) or cast("Callable[[str], Model]", outer.open_model)(model)
     if isinstance(model, ModelSetup):
         return model if outer is None else replace(model, price=_inherited(model.price, outer.price))
@@ -262,7 +263,7 @@ def as_setup(model: Model | ModelSetup | str, outer: ModelSetup | None = None) -
 
 
 def _inherited(own: Price | None, outer: Price | None) -> Price | None:
-    """Return a price function that uses the outer price if the own price is unknown."""
+    """Return a price function that uses the price of the parent session if its own price is unknown."""
     if own is None or outer is None or own is outer:
         return own or outer
 
@@ -303,13 +304,14 @@ def open_session(
     if host is None and config is not None:
         host = config.root
     path, lineage, id = (), nesting.lineage, journal.session or f"~{urandom(8).hex()}"
-    if parent is not None:
-        path, journal = parent.nesting.open_agent(label, nesting.name, journal)
-        lineage, id = nesting.lineage or parent.running_call(), f"{parent.nesting.id}/{path[-1]}"
-        own_log = None if parent.nesting.has_log_of(journal) else journal
-    place = as_host(host, own_log, None if parent is None else parent.host)
+    around = None if parent is None else nesting_of(parent)
+    if around is not None:
+        path, journal = around.open_agent(label, nesting.name, journal)
+        lineage, id = nesting.lineage or around.running_call(), f"{around.id}/{path[-1]}"
+        own_log = None if around.has_log_of(journal) else journal
+    place = as_host(host, own_log, around and around.host)
     hides: Callable[[str, str], bool] | None = None
-    configs = _configs(config, parent and parent.nesting)
+    configs = _configs(config, around)
     if configs:
         from callgate.assembly.settings import denied_whole  # where there are settings
 
@@ -323,7 +325,7 @@ def open_session(
         lineage=(*lineage, id),
         settings=limits.calls or ExecutorSettings(),
         price=setup.price,
-        cheap=setup.cheap or (parent and parent.cheap),
+        cheap=setup.cheap or (around and around.cheap),
         config=config,
         hides=hides,
     )
@@ -384,7 +386,7 @@ def session_gate(
     return NestedGate(place.gate, place), notes
 
 
-_INHERITED = Check("session around", lambda case: Allow("session around", "no check of this session is against it"))
+_INHERITED = Check("parent session", lambda case: Allow("parent session", "no check of this session forbids the call"))
 
 
 def recorded_model(record: Record, setup: ModelSetup) -> tuple[Model, tuple[str, ...]]:
@@ -397,7 +399,7 @@ def recorded_model(record: Record, setup: ModelSetup) -> tuple[Model, tuple[str,
         found = by_name[name] = open_model(name)
     except CallgateError as error:
         own = setup.model
-        return own, (f"the model {name} of this session cannot be opened, so {own.name} answers: {error}",)
+        return own, (f"the model {name} of this session cannot be opened, so {own.name} is used: {error}",)
     return found, ()
 
 
@@ -409,8 +411,8 @@ def request_options(options: RequestOptions, record: Record, parent: Conversatio
 
 
 def set_mode(opened: OpenSession, mode: Mode | None) -> None:
-    """Set the given mode. Without a given mode, keep the recorded mode or use the mode of the config. A stricter
-    mode of the parent session is used instead."""
+    """Set the given mode. Without a given mode, use the recorded mode or the mode of the config. If the mode of the
+    parent session is stricter, use this mode instead."""
     record, place, config = opened.record, opened.needed(NESTING, NestingPart), opened.config
     on_record = record.ledger.mode if record.ledger.added else None
     if mode is None and config is not None and not place.inherits_gate:
@@ -426,11 +428,15 @@ def set_mode(opened: OpenSession, mode: Mode | None) -> None:
 def check_config(config: Config, gate: Gate | Iterable[Check] | None, host: Host | AnyPath | None) -> None:
     """Raise UsageError for options that conflict with a config."""
     if hasattr(gate, "judge"):
-        raise UsageError("pass either a gate or config: a config makes the gate; gate=[Check(…)] adds your own to it")
+        raise UsageError(
+            "pass either a gate or config: a config creates the gate; gate=[Check(…)] adds your own checks"
+        )
     if isinstance(host, str | PathLike):
         raise UsageError("pass either a folder as host or config: a config has its own workspace")
     if isinstance(host, LocalHost) and host.root != config.root:
-        raise UsageError(f"the host works in {host.root}, the config is for {config.root}: rules would miss its files")
+        raise UsageError(
+            f"the workspace of the host is {host.root}, but the config is for {config.root}: its rules would not apply"
+        )
 
 
 def as_host(host: Host | AnyPath | None, journal: Masking | None = None, outer: Host | None = None) -> Host:
@@ -442,7 +448,7 @@ def as_host(host: Host | AnyPath | None, journal: Masking | None = None, outer: 
     if host is not None and not isinstance(host, str | PathLike):
         missing = [name for name in ("clock", "locks", "normal", "apply") if not hasattr(host, name)]
         if missing:
-            raise UsageError(f"{type(host).__name__} is no Host: it has no {', '.join(missing)}")
+            raise UsageError(f"{type(host).__name__} is not a Host: it lacks {', '.join(missing)}")
         return host
     root = host
     if root is not None and not Path(root).is_dir():

@@ -81,16 +81,16 @@ def begin(servers: ServerList, config: Config, session: Session, *, attended: bo
     data = config.data if config.own_data else None
     servers.begin(
         ServerContext(
-            host=session.host,
-            roots=(str(config.root), *session.folders),
+            host=session.controls.host,
+            roots=(str(config.root), *session.controls.folders),
             environ=os.environ,
             data=data,
             approved=ApprovedDefinitions(data),
             limits=ServerLimits(config.settings.mcp_connect_timeout, config.settings.mcp_call_timeout),
             person=session if attended else None,
             tokens=KeptSecrets(data),
-            note=session.note,
-            inform=session.inform,
+            note=session.controls.note,
+            inform=session.controls.inform,
             mask=log_mask(servers.configs),
         )
     )
@@ -111,17 +111,17 @@ def _given(text: str) -> ServerConfigs:
     if text.lstrip().startswith("{"):
         return read_text(text, "command line")
     if not os.path.isfile(text):
-        raise UsageError(f"--mcp-config: there is no file {text}")
+        raise UsageError(f"--mcp-config: file not found: {text}")
     return read_file(Path(text), "command line")
 
 
 def _untrusted(project: ServerConfigs, file: Path) -> ServerConfigs:
-    """Return the project configuration without its servers, with a note about them. Faults of the file are reported
-    even before it is trusted."""
+    """Return the project configuration without its servers, with a note about the omitted servers. Faults of the
+    file are reported although the file is not trusted yet."""
     if not project.servers:
         return project
     names = ", ".join(each.name for each in project.servers)
-    note = f"its servers ({names}) are left out until you trust this folder: callgate trust add"
+    note = f"its servers ({names}) are not started until you trust this folder: callgate trust add"
     return ServerConfigs(faults=(ConfigFault(note, Origin("project", str(file), 1)), *project.faults))
 
 

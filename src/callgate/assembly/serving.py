@@ -1,4 +1,4 @@
-"""Sessions without a model, in which another program calls tools."""
+"""Sessions without a model, for programs that call tools."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,8 +22,8 @@ caller has its own."""
 
 
 async def served_tools(config: Config, names: Sequence[str] | None = None) -> tuple[list[Tool], Config]:
-    """Return the named built-in and custom tools, and the config with notes about omitted tools. Tools that a rule
-    denies completely are omitted. Raise UsageError for an unknown name."""
+    """Return the named built-in and custom tools, and the config with notes about omitted tools. A tool is omitted
+    if a rule denies all its calls. Raise UsageError for an unknown name."""
     found, notes = await agent_tools(config, tuple(dict.fromkeys(OFFERED if names is None else names)))
     denied = denied_whole([config])
     found = [each for each in found if not denied(each.spec.name, "")]
@@ -31,7 +31,7 @@ async def served_tools(config: Config, names: Sequence[str] | None = None) -> tu
 
 
 def served_session(config: Config, tools: Sequence[Tool], journal: Journal | None = None) -> Session:
-    """Return a session without a model, in which another program calls tools. Changes to files are staged until the
+    """Return a session without a model, for a program that calls tools. Changes to files are staged until the
     program calls ``resolve``."""
     return Session(
         NO_MODEL,

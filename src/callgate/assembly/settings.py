@@ -42,7 +42,7 @@ __all__ = [
     "withheld_of",
 ]
 
-_NO_PLACE = "the data folder lies in the workspace, where a command could write the proof itself"
+_NO_PLACE = "the data folder is in the workspace, where a command could forge the test result"
 
 
 def hooks_feature(functions: Mapping[str, Function] | None = None) -> Feature:
@@ -54,7 +54,7 @@ def hooks_feature(functions: Mapping[str, Function] | None = None) -> Feature:
     def open_hooks(opened: OpenSession) -> GateHooks:
         config: Config | None = opened.config
         if config is None:
-            raise UsageError("hooks are named in settings: pass config=load_config() to the session")
+            raise UsageError("hooks come from settings: pass config=load_config() to the session")
         record, journal, outer = opened.record, opened.journal, opened.needed(NESTING, NestingPart).parent
         asked = {line for each in (() if outer is None else outer.configs) for line in each.hooks}
         lines = [line for line in config.hooks if line not in asked or line.event not in CALL_EVENTS]
@@ -121,8 +121,8 @@ def broken_settings(config: Config) -> tuple[SettingsFault, ...]:
 
 
 def denied_whole(configs: Sequence[Config]) -> Callable[[str, str], bool]:
-    """Return a function with the parameters ``tool`` and ``server``. It returns True if a rule of a config denies
-    every call of the tool. ``server`` is the MCP server of the tool; empty for other tools."""
+    """Return a function with the parameters ``tool`` and ``server``. The function returns True if a rule of a config
+    denies every call of the tool. ``server`` is the MCP server of the tool; empty for other tools."""
     books = [Rulebook.of(config.rules, root=str(config.root), home=str(config.home), now=time()) for config in configs]
     return lambda tool, server: any(book.denies_whole(tool, server) for book in books)
 
@@ -144,7 +144,8 @@ def withheld_of(configs: Sequence[tuple[Config, str]], clock: Clock) -> Callable
 
 
 def commands_of(config: Config) -> SettingsCommands:
-    """Return the placement of the commands that the settings name. The sandbox is tested at the first command."""
+    """Return where the commands that are configured in the settings run: in the sandbox or outside. The sandbox is
+    tested when the first command runs."""
 
     def sandbox() -> "ProvenSandbox | None":
         from callgate.policy.sandbox_policy import workspace_sandbox  # for commands alone
@@ -186,13 +187,15 @@ def sandbox_of(
 
 
 def _bad_conditions(config: Config) -> list[SettingsFault]:
-    """Return a fault for each hook condition that is not a valid rule. Such a hook would never run, and nothing
-    would report it."""
+    """Return a fault for each hook condition that is not a valid rule. Without the fault, the hook would never run,
+    without any message."""
     found: list[SettingsFault] = []
     for line in config.hooks:
         try:
             if line.condition:
                 make_rule("ask", line.condition, line.origin, root=str(config.root), home=str(config.home))
         except ValueError as error:
-            found.append(SettingsFault(f"the condition {line.condition!r} of a hook is no rule: {error}", line.origin))
+            found.append(
+                SettingsFault(f"the condition {line.condition!r} of a hook is not a valid rule: {error}", line.origin)
+            )
     return found

@@ -19,12 +19,13 @@ TIME_LIMIT = 5.0
 """The timeout of the command in seconds."""
 _GRACE = 0.5  # seconds between SIGTERM and SIGKILL
 _LARGEST = 16_384  # bytes that are read of each output
-_CHANGED = "files of this folder changed since you trusted it; look at them with callgate trust"
+_CHANGED = "files of this folder changed since you trusted it; see callgate trust"
 
 
 class StatusCommand:
-    """A command line for ``/bin/sh``, run in the workspace with the environment and the placement of hooks. A command
-    set by the repository runs only while the repository files are the ones that the user trusted.
+    """A command line for ``/bin/sh``, run in the workspace with the environment and the placement of hooks.
+
+    A command that the repository sets runs only while the repository files are the files that the user trusted.
 
     command  replaces the command in the settings
     """

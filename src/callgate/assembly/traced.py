@@ -1,4 +1,4 @@
-"""Traces of a session, if the variables of OpenTelemetry name a collector."""
+"""Sends traces of a session, if the variables of OpenTelemetry name a collector."""
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager

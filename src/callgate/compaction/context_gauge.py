@@ -61,10 +61,10 @@ class ContextGauge:
     def use(self, model: Model) -> ContextUse:
         count = self.count()
         shares = self.meter.shares(self._ledger.view, self._fixed_kinds(), count.total)
-        return ContextUse(count, shares, self.limits(model))
+        return ContextUse(count, shares, self.limits(model), model.abilities.context_from)
 
     def _fixed_kinds(self) -> dict[ShareKind, int]:
-        """Return the number of characters of the system prompt, its instructions, the tools and the skills."""
+        """Return the number of characters of each: the system prompt, its instructions, the tools and the skills."""
         from callgate.prompt.prompt_part import enclosed_length  # loaded when a person asks for the use
         from callgate.tools.skills import SKILL
 

@@ -25,11 +25,11 @@ from callgate.tools.files.read_marks import with_nothing_shown
 from callgate.transcript.compact import kept_from, trimmed
 from callgate.transcript.token_count import ContextUse, TokenCount
 from callgate.words.errors import in_words
-from callgate.words.events import Compacted, Noted, ResultReplaced
+from callgate.words.events import Noted
 from callgate.words.inputs import Compact, Trim
 from callgate.words.messages import Message, ResultPart
 from callgate.words.plain import plain_json
-from callgate.words.turns import PhaseEnded, PhaseStarted
+from callgate.words.turns import Compacted, PhaseEnded, PhaseStarted, ResultReplaced
 from callgate.words.window import ContextLimits, chars_of, part_chars
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 MOST_FAILURES = 3
 """Maximum number of consecutive failures. After them only the input Compact starts a compaction."""
-INTERRUPTED = "it was interrupted"
+INTERRUPTED = "the compaction was interrupted"
 
 Trigger = Literal["manual", "automatic", "reactive"]
 
@@ -107,10 +107,10 @@ class HistoryCompaction:
             self._failures = 0
             return True
         self._failures += 1
-        why = f"{after} tokens are left" if reason is None else reason
+        why = f"the history still has {after} tokens" if reason is None else reason
         text = f"the history could not be compacted: {why}"
         if self._failures >= MOST_FAILURES:
-            text += f". After {MOST_FAILURES} failures in a row it is not tried again by itself: send Compact"
+            text += f". After {MOST_FAILURES} failures in a row, automatic compaction stops: send Compact"
         self._record.write(Noted(self._now(), text, "warning"))
         return reason is None
 
@@ -119,17 +119,20 @@ class HistoryCompaction:
         fallen below the limit."""
         near = count.total >= limits.warning
         if near and not self._warned:
-            then = f"it is compacted at {limits.automatic:,}" if self._on else "it is not compacted by itself"
+            then = f"automatic compaction at {limits.automatic:,}" if self._on else "automatic compaction is off"
             text = f"the context is nearly full: {count} of {limits.usable:,} tokens; {then}"
             self._record.write(Noted(self._now(), text, "info" if self._on else "warning"))
         self._warned = near
 
     def _refusal(self, count: TokenCount, limits: ContextLimits) -> str:
         fixed = self._gauge.fixed_tokens
-        text = f"The request would have {count} tokens, and {limits.usable:,} fit into the window of the model."
+        text = (
+            f"The request would have {count} tokens, but only {limits.usable:,} fit into the context window of the "
+            "model."
+        )
         if fixed >= limits.refusal:
             rest = "choose a model with a larger window, or fewer tools"
-            return f"{text} The system prompt and the tools alone take {fixed:,}: {rest}."
+            return f"{text} The system prompt and the tools alone use {fixed:,}: {rest}."
         return f"{text} Send Compact, Snip long messages, or choose a model with a larger window."
 
     # ---- short forms of old results -----------------------------------------------------------------------------
@@ -155,7 +158,7 @@ class HistoryCompaction:
     # ---- the boundary -------------------------------------------------------------------------------------------
 
     def interrupt(self) -> bool:
-        """Cancel the request for a summary. Return False if there is none."""
+        """Cancel the request for a summary. Return False if there is no such request."""
         if self._summarizing is None:
             return False
         return self._summarizing.cancel()
@@ -163,11 +166,11 @@ class HistoryCompaction:
     async def manual(self, sent: Compact) -> str | None:
         """Compact at the request of the user. Return None, or the reason if nothing was compacted."""
         if sent.keep < 0:
-            return "keep is a number of messages"
+            return "keep must be a number of messages, at least 0"
         if not self._ledger.messages:
             return "there is nothing to summarize"
         if self._ledger.open_turn is not None:
-            return "a turn was left unfinished: send Continue first"
+            return "a turn is unfinished; send Continue first"
         reason = await self._compact(self._opened.equipment.model, "manual", sent.instructions, sent.keep)
         if reason is None:
             self._failures = 0
@@ -186,7 +189,7 @@ class HistoryCompaction:
         history, many = ledger.history(), len(ledger.messages)
         tail = self._gauge.tail(model) if keep is None else keep
         if trigger != "manual" and covered_by(ledger.messages, tail) == 0:
-            return "the last messages alone are too long"
+            return "even the last messages are too long"
         written = await self._summary(model, history, focus)
         if isinstance(written, str):
             return written
@@ -232,7 +235,7 @@ class HistoryCompaction:
         except Exception as error:
             return f"no summary was written: {in_words(error)}"
         if not isinstance(text, str) or not text.strip():
-            return f"summarize gave back {text!r:.80}, wanted a text, so nothing was compacted"
+            return f"summarize returned {text!r:.80} instead of a text, so the history was not compacted"
         return WrittenSummary(text)
 
     def _writers(self, model: Model) -> list[Model]:

@@ -46,8 +46,8 @@ async def ask(
     """Send one text to a model and return the answer. Tool calls in the answer are ignored. Raise the errors of the
     model.
 
-    lost  callback for an error; it receives the tokens counted so far
-    most  maximum number of tokens of the answer
+    lost  a callback for an error; it receives the tokens counted so far
+    most  the maximum number of tokens of the answer
     """
     request = Request(
         system=system,

@@ -24,7 +24,7 @@ _ONE_FILE = 20_000
 """Maximum number of characters of a file whose contents are included. For a longer file only the path is included."""
 _PROMPT = 4_000
 
-_FILES = "These files were in use. They are shown as they are now; read others again when they are needed."
+_FILES = "These files were in use. Their current content follows; read other files again when you need them."
 
 
 async def restored_text(host: Host, ledger: Ledger, covered: int, room: int) -> str:
@@ -37,7 +37,7 @@ async def restored_text(host: Host, ledger: Ledger, covered: int, room: int) -> 
     parts = [carried_over(context)]
     said = _last_prompt(messages, covered) if ledger.running else ""
     if said:
-        parts.append(f"The last words of the user before that, as they were said:\n{said}")
+        parts.append(f"The last messages of the user before the summary, unchanged:\n{said}")
     paths = list(used_files(host, context, messages, covered))[:MOST_FILES]
     if paths:
         shown = await in_thread(lambda: _shown(host, paths, min(room, MOST_CHARS)), threads=threads_of(host))
@@ -98,7 +98,7 @@ def _shown(host: Host, paths: Sequence[str], room: int) -> str:
             named.append(path)
     if not shown and not named:
         return ""
-    more = f"Also in use, and not shown here: {', '.join(named)}" if named else ""
+    more = f"Also in use, but not shown: {', '.join(named)}" if named else ""
     return reminder("\n\n".join(filter(None, (_FILES if shown else "", *shown, more))))
 
 

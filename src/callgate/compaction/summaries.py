@@ -26,7 +26,7 @@ _RECAP_MATERIAL = 12_000
 _RECAP_TOKENS = 300
 
 _BEFORE = "The conversation so far was too long and was replaced by this summary of it."
-_TASK = "Here is the transcript of the conversation. Write the summary of it as you were told."
+_TASK = "Here is the transcript of the conversation. Write its summary as instructed."
 
 
 @noun
@@ -41,7 +41,7 @@ class WrittenSummary:
 async def summarized(
     models: Sequence[Model], messages: Sequence[Message], focus: str, per_token: float, unused: UnusedAnswers
 ) -> WrittenSummary | str:
-    """Return the summary of the first model that writes one, or the errors of all models as text.
+    """Return the summary of the first model that writes a summary, or the errors of all models as text.
 
     focus      what the summary should emphasize
     per_token  the number of characters in a token
@@ -82,11 +82,11 @@ async def _by(
             if answer.stop != "context_full":
                 return found
         room = len(text) * 3 // 5
-    return "the history is too long to be summed up"
+    return "the history is too long to summarize"
 
 
 def _focus_text(focus: str) -> str:
-    return f"\n\nThe person asks that the summary minds this above all: {focus}" if focus.strip() else ""
+    return f"\n\nThe user asks the summary to focus on this: {focus}" if focus.strip() else ""
 
 
 def _checked(answer: PlainAnswer, left_out: int) -> WrittenSummary | str:
@@ -94,11 +94,11 @@ def _checked(answer: PlainAnswer, left_out: int) -> WrittenSummary | str:
     used."""
     text = answer.text.strip()
     if answer.stop == "refusal":
-        return "the model refused to write it"
+        return "the model refused to write the summary"
     if answer.stop not in WHOLE:
-        return f"it was cut off ({answer.stop})"
+        return f"the summary was cut off ({answer.stop})"
     if not text:
-        return "it is empty"
+        return "the summary is empty"
     note = f"\n\n({left_out} older messages were too long for the summary and are not part of it.)" if left_out else ""
     return WrittenSummary(f"{_BEFORE}\n\n{text}{note}", answer.model, answer.usage)
 
@@ -126,7 +126,7 @@ async def recap_of(messages: Sequence[Message], model: Model, paid: UnusedAnswer
 def material(messages: Sequence[Message], room: int | None) -> tuple[str, int]:
     """Return a transcript of at most ``room`` characters, and the number of omitted messages.
 
-    The oldest messages are omitted, but never the first one. A call and its result are omitted together.
+    The oldest messages are omitted, but never the first message. A call and its result are omitted together.
     """
     groups: list[str] = []
     for most in _SHORTER:
@@ -140,7 +140,7 @@ def material(messages: Sequence[Message], room: int | None) -> tuple[str, int]:
     while len(rest) > gone + 1 and len(first) + sum(map(len, rest[gone:])) > room:
         gone += 1
     left_out = sum(counts[:gone])
-    note = f"\n({left_out} messages are left out here.)\n" if left_out else ""
+    note = f"\n({left_out} messages are omitted here.)\n" if left_out else ""
     return first + note + _cut("".join(rest[gone:]), max(0, room - len(first))), left_out
 
 
@@ -185,4 +185,4 @@ def _cut(text: str, most: int | None) -> str:
     if most is None or len(text) <= most:
         return text
     head = most * 2 // 3
-    return f"{text[:head]}\n[… {len(text) - most:,} characters left out …]\n{text[len(text) - (most - head) :]}"
+    return f"{text[:head]}\n[… {len(text) - most:,} characters omitted …]\n{text[len(text) - (most - head) :]}"

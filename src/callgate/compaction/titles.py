@@ -22,6 +22,7 @@ _MOMENT = 2.0
 """Seconds between the end of a run and the request."""
 _TOKENS = 300
 _MARKS = re.compile(r"^(?:title\s*:)?[\s\"'`*#„“”«»]+|[\s\"'`*„“”«».]+$|^title\s*:\s*", re.IGNORECASE)
+_BOLD = re.compile(r"\*\*|`")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -102,8 +103,9 @@ class TitleWriter(FeaturePart):
 
 
 def title_of(text: str) -> str:
-    """Return the first line that has text, without quotation marks and shortened; empty if there is none."""
-    lines = (" ".join(_MARKS.sub("", _CONTROL.sub(" ", line)).split()) for line in text.splitlines())
+    """Return the first line that has text, shortened, without quotation marks and marks of Markdown; empty if there is
+    none."""
+    lines = (" ".join(_MARKS.sub("", _BOLD.sub("", _CONTROL.sub(" ", line))).split()) for line in text.splitlines())
     title = next(filter(None, lines), "")
     return title if len(title) <= _LONGEST else title[: _LONGEST - 1].rstrip() + "…"
 

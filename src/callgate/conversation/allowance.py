@@ -23,13 +23,13 @@ NEAR_THE_END = 0.8
 MOST_EXTENSIONS, FEWEST_NEW_TOKENS = 3, 500
 """The number of times that a run with tokens left in its budget is continued, and the minimum output of each time."""
 
-_AROUND = " It is a limit of the session around this one."
+_AROUND = " This is a limit of the parent session."
 _BUDGET = late_pattern(r"(?:^|\s)\+(\d{1,9}(?:\.\d{1,3})?)([kKmM])(?:\s|$)")
 
 
 def budget_in(text: str) -> int | None:
-    """Return the budget of output tokens that is the first or last word of a prompt, such as ``+500k`` or ``+2m``,
-    or None."""
+    """Return the budget of output tokens in the first or last word of a prompt, such as ``+500k`` or ``+2m``; None
+    if there is none."""
     for found in _BUDGET.finditer(text):
         if not text[: found.start()].strip() or not text[found.end() :].strip():
             return int(float(found[1]) * (1_000 if found[2] in "kK" else 1_000_000)) or None
@@ -76,8 +76,8 @@ class Allowance:
         self.out_of_time = False
 
     def begin(self, budget: int | None, call: Callable[[], None]) -> None:
-        """Start a run. ``budget`` is the token budget of the prompt; ``call`` is called when the time limit is
-        reached."""
+        """Start a run. ``budget`` is the token budget of the prompt. ``call`` is a callback for the moment when the
+        time limit is reached."""
         ledger = self._record.ledger
         self._cost, self._written = ledger.cost, ledger.usage.output
         self.budget, self._call = budget, call
@@ -90,7 +90,7 @@ class Allowance:
     # ---- before a request ---------------------------------------------------------------------------------------
 
     def reached(self, model: Model) -> tuple[RunReason, str, str] | None:
-        """Return the limit that forbids another request as reason, kind and details, or None."""
+        """Return the limit that forbids another request, as reason, kind and details; None if no limit is reached."""
         limits = self._limits
         if limits.max_turns is not None and self._turns >= limits.max_turns:
             return "limit", "turns", ""
@@ -101,7 +101,7 @@ class Allowance:
         if limits.max_failures is not None and failing[1] >= limits.max_failures:
             return "limit", "failures", f"{failing[0]} failed {failing[1]} times in a row."
         if self.out_of_time:
-            return "limit", "seconds", f"It has worked for {limits.max_seconds:g} s."
+            return "limit", "seconds", f"The run has worked for {limits.max_seconds:g} s."
         return self.used_up(model)
 
     def used_up(
@@ -116,22 +116,22 @@ class Allowance:
         limits, last = self._limits, last or (self._last if attempt is None else attempt.usage)
         written = self._output + (0 if attempt is None else attempt.usage.output)
         if limits.max_output_tokens is not None and written >= limits.max_output_tokens:
-            return "limit", "output tokens", f"{written:,} of {limits.max_output_tokens:,} are written."
+            return "limit", "output tokens", f"{written:,} of {limits.max_output_tokens:,} tokens were used."
         if self.budget is not None and self.budget <= written:
-            return "budget", "tokens", f"{written:,} of {self.budget:,} output tokens are written."
+            return "budget", "tokens", f"{written:,} of {self.budget:,} output tokens were used."
         if limits.max_cost is not None:
             cost = self._dollars + (0.0 if attempt is None else attempt.cost or 0.0)
             affordable = self._affordable(model, cost, last)
             if cost >= limits.max_cost or (affordable is not None and affordable < FEWEST_TOKENS):
-                spent = f"${cost:.2f} of ${limits.max_cost:.2f} are spent, and the next request would pass that."
+                spent = f"${cost:.2f} of ${limits.max_cost:.2f} are spent, and the next request would exceed the limit."
                 return "budget", "dollars", spent
         outer = self._outer()
         found = None if outer is None else outer.used_up(model, attempt, last)
         return found and (found[0], found[1], found[2].removesuffix(_AROUND) + _AROUND)
 
     def request_limits(self, limits: RequestLimits, model: Model) -> RequestLimits:
-        """Return limits for the next request, such that its output exceeds no limit of this run or of a parent
-        session."""
+        """Return limits for the next request. With these limits, its output exceeds no limit of this run or of a
+        parent session."""
         self._turns += 1
         most = min(self._left(model, self._last), default=None)
         asked = limits.max_output_tokens or model.abilities.output_tokens
@@ -140,7 +140,7 @@ class Allowance:
         return replace(limits, max_output_tokens=most)
 
     def _left(self, model: Model, last: Usage | None) -> Iterator[int]:
-        """Yield the number of output tokens that each limit leaves."""
+        """Yield the remaining number of output tokens of each limit."""
         affordable = self._affordable(model, self._dollars, last)
         if affordable is not None:
             yield affordable
@@ -153,7 +153,6 @@ class Allowance:
 
     @property
     def _dollars(self) -> float:
-        """The cost of the whole session in dollars, including messages in open turns."""
         return self._record.ledger.cost + sum(spent.cost or 0.0 for spent in self._unsettled())
 
     @property
@@ -165,10 +164,8 @@ class Allowance:
         return ledger.usage.output - self._written + inside
 
     def _affordable(self, model: Model, cost: float, last: Usage | None) -> int | None:
-        """Return the number of output tokens that the remaining dollars can pay for, or None without a limit.
-
-        The input is assumed to be as large as in the last request.
-        """
+        """Return the number of output tokens that the remaining dollars can pay for; None if there is no limit in
+        dollars. The input is assumed to be as large as in the last request."""
         if self._price is None or self._limits.max_cost is None:
             return None
         each = self._price(model.name, Usage(output=1_000_000))
@@ -181,7 +178,7 @@ class Allowance:
     # ---- after a turn -------------------------------------------------------------------------------------------
 
     def spend(self, spent: Spent | None) -> Iterator[str]:
-        """Add the costs of a turn. Yield notes for the user; each note is only yielded once."""
+        """Add the costs of a turn. Yield notes for the user, each note at most once."""
         limits, before = self._limits, self._cost
         self._cost = self._record.ledger.cost
         if limits.warn_cost is not None and before < limits.warn_cost <= self._cost:
@@ -190,12 +187,12 @@ class Allowance:
             return
         limited = limits.warn_cost is not None or limits.max_cost is not None
         if spent.cost is None and self._last is None and limited:
-            yield f"no price is known for {spent.model}, so limits of cost do not hold for it"
+            yield f"the price of {spent.model} is unknown, so cost limits do not apply to it"
         self._last = spent.usage
 
     def nearly_used_up(self) -> str | None:
-        """Return a text for the model when a budget is nearly used up. Return None otherwise, and after the first
-        time."""
+        """Return a text for the model when a budget is nearly used up. The text is returned once; every other call
+        returns None."""
         budgeted: Allowance | None = self
         while budgeted is not None and budgeted.budget is None:
             budgeted = budgeted._outer()
@@ -205,11 +202,11 @@ class Allowance:
         if used < limit * NEAR_THE_END:
             return None
         self._warned = True
-        return f"About {max(0, limit - used):,} of {limit:,} output tokens are left for this task: bring it to an end."
+        return f"About {max(0, limit - used):,} of {limit:,} output tokens are left for this task: finish it now."
 
     def extends(self) -> str | None:
-        """Return a text for a model that ended its answer with much of the budget left. Return None if the run
-        should end."""
+        """Return a text for a model that ended its answer with most of the budget unused; None if the run should
+        end."""
         if self.budget is None or (used := self._output) >= self.budget * NEAR_THE_END:
             return None
         brought, self._used_before = used - self._used_before, used
@@ -217,8 +214,8 @@ class Allowance:
             return None
         self._extensions += 1
         return (
-            f"{used:,} of the {self.budget:,} output tokens for this task are used. If there is more to do, or"
-            " to check, go on; otherwise say in one sentence that it is done."
+            f"{used:,} of the {self.budget:,} output tokens for this task are used. If there is more to do or"
+            " to check, continue; otherwise say in one sentence that the task is done."
         )
 
     # ---- time ---------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
-"""The tree of messages in a log, and its live lines: the lines on the current branch after the last boundary.
+"""The tree of messages in a log, and its live lines: the lines on the current branch after the last boundary. See
+docs/decisions/0008.
 
-See docs/decisions/0008. No I/O: a line has a kind, ids and a range of bytes, or a range of indices for a log in
-memory.
+The module does no I/O. A line has a kind, ids and a range of bytes, or a range of indices for a log in memory.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ class Line(NamedTuple):
     """The fields of a log line that define its place in the tree.
 
     id      the id of the message in the line, or None
-    parent  the message before it, or the message that an event belongs to
+    parent  the message before this message, or the message that an event belongs to
     target  the message that a move or a boundary points to
     """
 
@@ -65,7 +65,7 @@ class Chain:
         return Line(row.line, own, self._parent(event), getattr(event, row.target) if row.target else None)
 
     def add(self, line: Line, start: int, end: int) -> bool:
-        """Add the next line of the log. Return False for a message with an existing id."""
+        """Add the next line of the log. Return False if the line has a message with an existing id."""
         kind, leaf = line.kind, self.leaf
         if kind == "fact":
             last = self._segments[-1] if self._segments else None
@@ -98,7 +98,8 @@ class Chain:
 
     @property
     def counted(self) -> tuple[int, int]:
-        """The numbers of messages and turns, or the highest numbers in message ids if these are higher."""
+        """The number of messages and the number of turns. If the message ids contain higher numbers, these are
+        returned."""
         messages = turns = len(self._parents)
         for message_id in self._parents:
             if message_id[1:].isdecimal() and len(message_id) < _LONGEST_NUMBER:
@@ -129,8 +130,8 @@ class Chain:
         return ranges
 
     def _parent(self, event: Durable) -> str | None:
-        """Return the message that the event belongs to, or None for the session. Events of unknown calls belong to
-        the leaf."""
+        """Return the message that the event belongs to; None if the event belongs to the session. Events of unknown
+        calls belong to the leaf."""
         on, name = EVENTS[type(event)].on, _NAMED.get(type(event))
         found: str | tuple[str, ...] = () if name is None else name(event) or ()
         named = found if isinstance(found, str) else found[-1] if found else None
@@ -153,10 +154,8 @@ class Chain:
                 return None
 
     def _line_to_leaf(self) -> list[str]:
-        """Return the ids of the messages from the leaf back to the first message.
-
-        Every parent is earlier in the log than its children, so there are no cycles.
-        """
+        """Return the ids of the messages from the leaf back to the first message. Every parent comes before its
+        children in the log, so there are no cycles."""
         found: list[str] = []
         at = self.leaf
         while at is not None:
@@ -165,14 +164,13 @@ class Chain:
         return found
 
     def _next_starts(self, line: list[str]) -> dict[str | None, int]:
-        """Return for each message the offset of the line of the next message. The key None stands before the first
+        """Return the offset of the next message's line by message id. The key None has the offset of the first
         message."""
         begins = {each.line.id: each.start for each in self._segments if each.line.kind == "message"}
         before: list[str | None] = [*line[1:], None]
         return {each: begins[then] for each, then in zip(before, line, strict=False)}
 
     def _is_boundary_of(self, segment: _Segment, after: dict[str | None, int]) -> bool:
-        """Return True if a segment is a boundary on the current branch."""
         parent = segment.line.parent
         known = parent is None or parent in after or parent == self.leaf
         return segment.line.kind == "boundary" and known and segment.start < after.get(parent, segment.end)
@@ -180,8 +178,8 @@ class Chain:
     def _before(self, boundary: _Segment, line: list[str]) -> set[str]:
         """Return the ids of the messages before the boundary.
 
-        If the line of the first kept message is lost, the message after it is used instead. If that line is lost
-        too, all messages of the branch up to the boundary are returned.
+        If the line of the first kept message is lost, the message after it is used instead. If the line of that
+        message is lost too, all messages of the branch up to the boundary are returned.
         """
         kept = boundary.line.target
         if kept is not None and kept not in line:

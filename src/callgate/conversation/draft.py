@@ -10,10 +10,8 @@ BATCH_SECONDS = 0.1
 
 
 class Draft:
-    """Collects the text of a streaming message and passes it to ``keep`` at most every 100 ms.
-
-    Each piece of text is stored with the number of calls before it.
-    """
+    """Collects the text of a streaming message and passes the text to ``keep``, at most once in 100 ms. Each piece
+    of text is stored with the number of calls before the piece."""
 
     def __init__(self, clock: Clock, keep: Callable[[Drafted], None]) -> None:
         self._clock = clock
@@ -30,7 +28,7 @@ class Draft:
             self._timer = self._clock.call_later(BATCH_SECONDS, self._flush)
 
     def stop(self, *, keep: bool) -> None:
-        """Stop the timer. With ``keep``, store the latest text, because the message will not be recorded."""
+        """Stop the timer. With ``keep``, store the latest text, for a message that will not be recorded."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

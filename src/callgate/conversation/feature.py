@@ -1,9 +1,9 @@
 """The interface of features: everything that a feature can add to a session.
 
-A ``Feature`` is a value that a function of its package creates. The session opens each of its features once and gets
-a ``FeaturePart``. Every member of a part has a default that does nothing, so a feature only overrides the members
-that it needs. The parts return values, which the session merges by fixed rules (``feature_set``), independent of the
-order of the features.
+A ``Feature`` is a value; a function of the feature's package creates the value. The session opens each of its
+features once and gets a ``FeaturePart``. Every member of a part has a default that does nothing, so a feature only
+overrides the members that it needs. The session merges the values that the parts return. The rules for this are
+fixed (``feature_set``) and independent of the order of the features.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ MOST_CALLS = 50
 
 
 class GrowingMessage(Protocol):
-    """A message with calls of a program, to which later calls of the same program may be added."""
+    """A message with the calls of a program. Later calls of the same program may be added to the message."""
 
     def join(self, call: InjectedCall, by: str) -> bool:
-        """Add a call to the message. Return False if the call has to wait for another message."""
+        """Add a call to the message. Return False if the call must wait for another message."""
         ...
 
 
@@ -86,7 +86,8 @@ class CallQueue(Protocol):
         ...
 
     def take(self) -> InjectedCalls:
-        """Remove the next calls of one program, at most as many as one message may contain."""
+        """Remove the next calls of one program from the queue and return them. The number of calls is limited to the
+        maximum of one message."""
         ...
 
     def refuse(self, injected: InjectedCalls, why: str) -> None:
@@ -112,11 +113,11 @@ Act = Callable[[Any], str | None] | Callable[[Any], Coroutine[Any, Any, str | No
 
 @noun
 class Handler:
-    """A handler for one type of input. ``act`` returns None, or the reason for a refusal.
+    """A handler for one type of input. ``act`` returns None, or the reason if the input is refused.
 
     when     ``now``: a plain function; ``between``: a coroutine function, refused during a turn; ``anytime``: a
              coroutine function that may run during a turn
-    recover  call ``FeaturePart.recover`` of all parts first
+    recover  True to call ``FeaturePart.recover`` of all parts first
     """
 
     act: Act
@@ -152,9 +153,8 @@ class PartQuestions(Protocol):
 
 
 class PersonCall(Protocol):
-    """A call that the user makes outside of a turn, through the gate and the locks.
-
-    Its questions are answered with yes. The call is not recorded and the model does not read it.
+    """A call that the user makes outside a turn. The gate and the locks apply to the call. Its questions are answered
+    with "yes". The call is not recorded and the model does not read it.
 
     stopped  the reason of an interrupt; empty without an interrupt
     """
@@ -166,7 +166,7 @@ class PersonCall(Protocol):
         ...
 
     async def run(self, tools: ToolSource, call: ToolCall, name: str) -> Result:
-        """Make the call, and return its result. ``name`` is the name of the call among the holders of locks."""
+        """Make the call and return its result. ``name`` is shown to calls that wait for the locks of this call."""
         ...
 
 
@@ -187,7 +187,7 @@ class SessionPort(Protocol):
         ...
 
     def end_message(self) -> None:
-        """Add no more calls to the message of a program, because one of its calls waits for
+        """Close the message of a program for further calls, because one of its calls waits for
         ``FeaturePart.message_over``."""
         ...
 
@@ -275,7 +275,7 @@ class OpenSession:
         """Return the part of a feature in ``needs``. Raise UsageError if a part of another class replaced it."""
         found = self.part(name, kind)
         if found is None:
-            raise UsageError(f"the feature {name!r} is needed here, with a part that is a {kind.__name__}")
+            raise UsageError(f"a required feature is missing: {name!r}, with a part of class {kind.__name__}")
         return found
 
 
@@ -322,12 +322,11 @@ class FeaturePart:
         """Make files and other external state consistent with the log. Called before any work."""
 
     async def starting(self, *, resumed: bool) -> str | None:
-        """Return the reason if the session must not start, otherwise None. Called before the first work of this
-        program."""
+        """Return the reason if the session must not start, otherwise None. Called before the session does any work."""
         return None
 
     async def prompted(self, parts: tuple[MessagePart, ...]) -> tuple[MessagePart, ...] | str:
-        """Return the parts of a prompt, with additions, or the reason for a refusal."""
+        """Return the parts of a prompt with the additions of the feature, or the reason if the prompt is refused."""
         return parts
 
     async def calling(self, by: str) -> str | None:
@@ -341,11 +340,12 @@ class FeaturePart:
     # ---- around a turn ------------------------------------------------------------------------------------------
 
     def calls_before(self, said: Sequence[Message]) -> Sequence[InjectedCall]:
-        """Return calls to make before the next request. ``said`` has the prompts after the last answer of the model."""
+        """Return calls to make before the next request. ``said`` has the prompts that follow the last answer of the
+        model."""
         return ()
 
     async def before_resume(self, tools: Sequence[str]) -> None:
-        """Wait until open calls of these tools can be judged. May be cancelled."""
+        """Wait until the gate can judge open calls of these tools. The wait may be cancelled."""
 
     async def make_room(self, model: Model) -> str | None:
         """Shorten the history if the next request would be too long. Return the reason if the request cannot be
@@ -361,11 +361,11 @@ class FeaturePart:
         return ()
 
     def admits(self, name: str, traits: Traits) -> Result | None:
-        """Return None if a call of this tool may run now, otherwise the result of the call."""
+        """Return None if a call of this tool may run now, otherwise the result of the refused call."""
         return None
 
     def message_over(self, message_id: str, *, whole: bool) -> None:
-        """Called when a message of the model has ended. ``whole`` is False if the message was cut off."""
+        """Called when a message of the model has ended. ``whole`` is False if the message is incomplete."""
 
     def file_outcome(self, change: str) -> str:
         """Return a sentence for the model about a change of files that a crash interrupted."""
@@ -381,7 +381,7 @@ class FeaturePart:
     async def ending(self, *, again: bool) -> str | None:
         """Return a text for the model if the run must not end yet, otherwise None.
 
-        again  True if the end of this run was delayed before
+        again  True if the end of this run was already delayed
         """
         return None
 
@@ -404,19 +404,19 @@ class FeaturePart:
 
     @property
     def due_chars(self) -> int:
-        """The length of the reminders of the next request."""
+        """The length of the reminders in the next request."""
         return 0
 
     @property
     def seconds(self) -> float:
-        """The seconds that this part has worked so far. They are the time of hooks in the measures of a turn."""
+        """The total working time of this part in seconds. A turn reports this time as the time of hooks."""
         return 0.0
 
     async def moving(self) -> None:
         """Called before the conversation moves to another message."""
 
     def interrupt(self, because: str) -> bool:
-        """Stop the current work of this part. Return False if the part does no work now."""
+        """Stop the current work of this part. Return False if the part is not working."""
         return False
 
 
@@ -447,7 +447,7 @@ def in_order(features: Iterable[Feature]) -> tuple[Feature, ...]:
         for name in each.owns:
             other = owners.setdefault(name, each.name)
             if other != each.name:
-                raise UsageError(f"the features {other!r} and {each.name!r} both set {name}: leave one of them out")
+                raise UsageError(f"the features {other!r} and {each.name!r} both set {name}: remove one of them")
         missing = sorted(each.needs - by_name.keys())
         if missing:
             raise UsageError(f"the feature {each.name!r} needs {', '.join(missing)}: add it to features=[…]")
@@ -455,7 +455,9 @@ def in_order(features: Iterable[Feature]) -> tuple[Feature, ...]:
     while len(ordered) < len(by_name):
         ready = [each for each in by_name.values() if each.name not in ordered and each.needs <= ordered.keys()]
         if not ready:
-            raise UsageError(f"features need each other: {', '.join(sorted(by_name.keys() - ordered.keys()))}")
+            raise UsageError(
+                f"features need each other in a cycle: {', '.join(sorted(by_name.keys() - ordered.keys()))}"
+            )
         ordered |= {each.name: each for each in ready}
     return tuple(ordered.values())
 
@@ -472,5 +474,5 @@ def context_feature(context: Mapping[str, Any]) -> Feature:
     are recorded: pass the same context when the session is opened again.
     """
     if not isinstance(context, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UsageError(f"context_feature takes a mapping, not {context!r:.80}")
+        raise UsageError(f"context_feature requires a mapping, not {context!r:.80}")
     return Feature("context", lambda opened: _ContextPart(context))

@@ -40,7 +40,7 @@ V = TypeVar("V")
 
 
 def _any(member: Callable[Concatenate[FeaturePart, P], T]) -> Callable[Concatenate[FeatureSet, P], bool]:
-    """Return a method that calls all parts and returns True if any of them returns a true value."""
+    """Return a method that calls all parts and returns True if any part returns a true value."""
 
     def merged(parts: FeatureSet, *args: P.args, **options: P.kwargs) -> bool:
         results = [getattr(part, member.__name__)(*args, **options) for part in parts.overriding(member.__name__)]
@@ -52,7 +52,7 @@ def _any(member: Callable[Concatenate[FeaturePart, P], T]) -> Callable[Concatena
 def _any_async(
     member: Callable[Concatenate[FeaturePart, P], Awaitable[T]],
 ) -> Callable[Concatenate[FeatureSet, P], Coroutine[Any, Any, bool]]:
-    """Return a coroutine method that calls the parts in order and returns True if any of them returns a true value."""
+    """Return a coroutine method that calls the parts in order and returns True if any part returns a true value."""
 
     async def merged(parts: FeatureSet, *args: P.args, **options: P.kwargs) -> bool:
         name = member.__name__
@@ -109,7 +109,7 @@ class FeatureSet:
 
     @classmethod
     def open(cls, features: Iterable[Feature], opened: OpenSession) -> FeatureSet:
-        """Open the features, each of them after the features that it needs."""
+        """Open the features. Each feature is opened after the features that it needs."""
         parts, choosers = dict[str, FeaturePart](), set[str]()
         for each in in_order(features):
             part = parts[each.name] = each.open(opened)
@@ -135,7 +135,7 @@ class FeatureSet:
             for key, value in of(part).items():
                 if key in found:
                     shown = key.__name__ if isinstance(key, type) else repr(key)
-                    raise UsageError(f"the features {owners[key]!r} and {name!r} both have {shown} in their {what}")
+                    raise UsageError(f"the features {owners[key]!r} and {name!r} both define {shown} in their {what}")
                 found[key], owners[key] = value, name
         return found
 
@@ -162,7 +162,7 @@ class FeatureSet:
     # ---- members with a rule of their own ---------------------------------------------------------------------------
 
     def toolbox(self, inner: ToolSource) -> ToolSource:
-        """Wrap the tools in the order of the phases."""
+        """Return the tools with the wrappers of all parts, in the order of the phases."""
         for part in sorted(self.overriding("toolbox"), key=lambda part: TOOL_PHASES.index(part.phase)):
             inner = part.toolbox(inner)
         return inner
@@ -208,7 +208,9 @@ class FeatureSet:
                 elif self._choosers is None or id(part) in self._choosers:
                     wanted = each
                 else:
-                    raise UsageError(f"{type(part).__name__} sets the tool choice: its feature has to own tool_choice")
+                    raise UsageError(
+                        f"{type(part).__name__} sets the tool choice, but its feature does not list tool_choice in owns"
+                    )
         due.sort(key=lambda each: REMINDER_PHASES.index(each.phase))
         return due, wanted
 

@@ -30,8 +30,8 @@ def checked_event(event: Any) -> model.ModelEvent:
         except (TypeError, ValueError, RecursionError):
             valid = False
         if not valid:
-            known = "" if callable(check) else f"; there are {', '.join(check)}"
-            fault = f"{value!r:.80} is no {name.replace('_', ' ')}{known}"
+            known = "" if callable(check) else f"; valid values: {', '.join(check)}"
+            fault = f"{value!r:.80} is not a valid {name.replace('_', ' ')}{known}"
             raise ModelError(f"the model streamed {event!r:.200}: {fault}", kind="protocol")
     if isinstance(event, model.OpaqueData) and not isinstance(event.data, bytes):
         return replace(event, data=loads(dumps(event.data)))
@@ -52,7 +52,7 @@ def _is_usage(value: Any) -> bool:
 
 
 def _is_data(value: Any) -> bool:
-    """Return True for bytes, and for a dict that is unchanged after a conversion to JSON and back."""
+    """Return True for bytes, and for a dict that a conversion to JSON and back does not change."""
     return isinstance(value, bytes) or (isinstance(value, dict) and loads(dumps(value, allow_nan=False)) == value)
 
 

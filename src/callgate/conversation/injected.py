@@ -10,6 +10,7 @@ from callgate.conversation.feature import MOST_CALLS, InjectedCall, InjectedCall
 from callgate.conversation.intake import Intake, Refused
 from callgate.conversation.ports import Model
 from callgate.conversation.recovery import Remedy
+from callgate.conversation.reminders import UnmadeCall
 from callgate.core.executor import CallExecutor
 from callgate.words.calls import ToolCall
 from callgate.words.errors import ModelError
@@ -28,7 +29,7 @@ class InjectedMessage:
 
     error: ModelError | None = None
     remedy: Remedy = "show"
-    unmade = ""
+    unmade: UnmadeCall | None = None
     spent: Spent | None = None
 
     def __init__(
@@ -68,12 +69,13 @@ class InjectedMessage:
         return joins
 
     def end(self) -> None:
-        """Add no more calls, because a call waits for the end of the message or the turn was interrupted."""
+        """Close the message for further calls, because a call waits for the end of the message or the turn was
+        interrupted."""
         self._is_ended = True
         self._executor.wake()
 
     def leave(self) -> None:
-        """Do nothing: the message has no text to store, and its calls are recorded."""
+        """Do nothing. The message has no text to store, and its calls are recorded already."""
 
     def _add(self, call: InjectedCall) -> None:
         feed, at = self.intake.feed, self._count

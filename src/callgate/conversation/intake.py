@@ -31,7 +31,7 @@ _make_call, _make_part = maker(ToolCall), maker(CallPart)
 
 @noun
 class Refused:
-    """A call that must not run, and its result."""
+    """A call that must not run, with its result."""
 
     call: ToolCall
     result: Result
@@ -53,14 +53,15 @@ class _Open:
 
 
 class _RepetitionGuard:
-    """Raises ModelError if the end of a text repeats itself for MAX_REPEATED_CHARS characters."""
+    """Raises ModelError if a text ends with a repetition that is MAX_REPEATED_CHARS characters long."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
         self._new = self._deltas = 0
 
     def add(self, text: str, *, is_data: bool) -> None:
-        """Add a piece. In data, the arguments of a call, one word may repeat itself without a blank."""
+        """Add a piece of the text. In data, such as the arguments of a call, a repeated word without a space is
+        allowed."""
         self._pieces.append(text)
         self._new += len(text)
         self._deltas += 1
@@ -114,7 +115,7 @@ class Intake:
         self, event: model.ModelEvent
     ) -> ToolCall | Refused | model.TextDelta | model.ThinkingDelta | model.ModelNoted | None:
         if self.stop_reason is not None:
-            raise ModelError("the stream went on after its end", kind="protocol")
+            raise ModelError("the stream continued after its end", kind="protocol")
         match event:
             case model.ArgumentsDelta():
                 self._add_arguments(self._part(event.index, "tool_call"), event.text)
@@ -136,7 +137,7 @@ class Intake:
             case model.OpaqueData():
                 part = self._part(event.index, None)
                 if part.kind not in ("opaque", "tool_call") or part.kept is not None:
-                    fault = f"part {event.index} takes no opaque data, or has it already"
+                    fault = f"part {event.index} cannot have opaque data, or already has it"
                     raise ModelError(fault, kind="protocol")
                 part.kept = Opaque(event.provider, event.data)
             case model.MessageStarted():
@@ -157,7 +158,7 @@ class Intake:
         self._guard.add(text, is_data=is_data)
 
     def finish(self) -> tuple[model.StopReason, list[Refused]]:
-        """Return the stop reason, and the calls whose arguments are incomplete."""
+        """Return the stop reason, and the calls with incomplete arguments."""
         stop = self.stop_reason or "cut_off"
         unclosed = [part for part in self._parts.values() if part.kind == "tool_call" and not part.closed]
         if unclosed and stop in model.WHOLE:
@@ -218,7 +219,7 @@ class Intake:
 
     def _start_part(self, event: model.PartStarted) -> None:
         if event.index in self._parts:
-            raise ModelError(f"part {event.index} started twice", kind="protocol")
+            raise ModelError(f"part {event.index} was started twice", kind="protocol")
         part = _Open(event.kind, event.name, event.id)
         if event.kind == "tool_call":
             if not event.id or event.id in self._seen or event.id in self._ledger.message_of:
@@ -227,14 +228,12 @@ class Intake:
         self._parts[event.index] = part
 
     def _rename(self, part: _Open) -> None:
-        """Replace a missing or used call id of a provider by a unique id.
-
-        The second call with an id in one message is also refused.
-        """
+        """Replace a missing or duplicate call id of a provider by a unique id. In a message with a duplicate id, the
+        second call is also refused."""
         given = part.call_id
         wanted = given or f"call_{self.message_id}_{len(self._parts)}"
         if given in self._seen:
-            errors = (f"$: the call id {part.call_id!r} came twice in one message",)
+            errors = (f"$: the call id {part.call_id!r} occurs twice in one message",)
             part.refused = outcomes.invalid_arguments(part.name, errors)
         unique, n = wanted, 1
         while unique in self._seen or unique in self._ledger.message_of:

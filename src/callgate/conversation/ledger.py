@@ -86,8 +86,8 @@ class Ledger(CallLedger):
             self.inherited = set(self.calls)
 
     def _restore(self, event: events.Durable) -> None:
-        """Process an event of a log. The start and the end of a call are processed even if its earlier events are
-        missing."""
+        """Process an event of a log. The start and the end of a call are processed even if earlier events of the
+        call are missing."""
         try:
             self.fold(event)
         except LookupError:
@@ -267,7 +267,7 @@ def _effort(ledger: Ledger, event: events.EffortSet) -> None:
 
 
 def _moved(ledger: Ledger, event: events.Rewound | events.Branched) -> None:
-    """Set the totals of the session, which cannot be computed from the live events."""
+    """Set the totals of the session from the event. The live events are not sufficient to compute them."""
     _count(ledger, event.counted)
 
 
@@ -319,7 +319,7 @@ def _opened(ledger: Ledger, event: events.SessionOpened) -> None:
 
 
 def _quarantined(ledger: Ledger, event: events.LinesQuarantined) -> None:
-    """Skip the numbers of messages and turns that the lost lines may have contained."""
+    """Skip the numbers of messages and turns that may have been used in the lost lines."""
     lost = sum(length // 100 + 1 for _, length in event.ranges)
     ledger.added = max(ledger.added, event.counted.messages) + lost
     ledger.turn = max(ledger.turn, event.counted.turns) + lost

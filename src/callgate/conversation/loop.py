@@ -10,7 +10,7 @@ from callgate.conversation.equipment import Equipment
 from callgate.conversation.feature import CallQueue, InjectedCalls, Reminder
 from callgate.conversation.ports import Model
 from callgate.conversation.recovery import Recovery
-from callgate.conversation.reminders import CONTINUE_TEXT, broken_off, called_by, remind, reminder
+from callgate.conversation.reminders import CONTINUE_TEXT, UnmadeCall, broken_off, called_by, remind, reminder
 from callgate.conversation.turn import Turn
 from callgate.core.executor import CallExecutor
 from callgate.words.endings import RunReason
@@ -35,12 +35,14 @@ _NOT_WHOLE: Mapping[StopReason, RunReason] = {
     "refusal": "refusal",
     "context_full": "context_full",
 }
+_MOST_UNMADE = 2
+"""The maximum number of consecutive requests to repeat a call that was not made."""
 _MAY_BE_CUT: tuple[TurnCause, ...] = ("continued", "output_limit", "cut_off", "compacted")
 
 
 class Loop:
-    """Runs turns until the model makes no more calls. Each turn has a named cause and is included in the limits of
-    the run."""
+    """Runs turns until the model makes no more calls. Each turn has a named cause. The limits of the run apply to
+    all turns."""
 
     def __init__(
         self,
@@ -70,7 +72,7 @@ class Loop:
         )
         self._cause: TurnCause = "continued"
         self._words: str | None = None  # a reminder for the next request
-        self._held_up = self._truncations = 0
+        self._held_up = self._truncations = self._unmade = 0
         self._raised = False  # the output limit was raised to the maximum of the model
         self._turn: Turn | None = None
         self._between: asyncio.Task[Any] | None = None
@@ -78,7 +80,8 @@ class Loop:
         self._left = False
 
     async def run(self) -> RunEnded | None:
-        """Run to the end, record the end and return it. Return None if the run was left open in the record."""
+        """Run turns to the end of the run, record the end and return it. Return None if the run was left open in the
+        record."""
         stop: RunEnded | None = None
         options = self._record.ledger.options
         self.allowance.begin(None if options is None else options.budget, self._out_of_time)
@@ -97,7 +100,8 @@ class Loop:
         return stop
 
     async def _take_turn(self) -> RunEnded | None:
-        """Run one turn. Set the cause of the next turn and return None, or return the end of the run."""
+        """Run one turn. Return the end of the run. If the run continues, set the cause of the next turn and return
+        None."""
         self._lead_in()
         turn = self._turn = self._next_turn()
         if self._interrupt is not None:
@@ -118,7 +122,7 @@ class Loop:
         return self._paused()
 
     async def take_calls(self) -> None:
-        """Run the queued calls that programs requested, outside of a run. No request is sent to the model."""
+        """Run the queued calls of programs, outside a run. No request is sent to the model."""
         await self._take_calls(self._on_waiting, self._on_resumed)
 
     async def _take_calls(self, on_waiting: Callable[[], None], on_resumed: Callable[[], None]) -> None:
@@ -151,7 +155,8 @@ class Loop:
         return refusal or await self._features.calling(by)
 
     async def _next_calls(self) -> InjectedCalls | None:
-        """Return the calls of the next message, or None. The program was admitted and its name recorded."""
+        """Return the calls of the next message, or None. Before that, the features accept the program, and a
+        reminder with the name of the program is recorded."""
         queue = self._calls
         while queue is not None and (by := queue.next_by) is not None and self._interrupt is None and not self._left:
             refusal = await self._interruptible(self._admit(by))
@@ -169,7 +174,7 @@ class Loop:
     def say(
         self, parts: tuple[Part, ...], queued: PromptQueued | None = None, options: RunOptions | None = None
     ) -> None:
-        """Record a message of the user. ``queued`` is the queued prompt that contained it."""
+        """Record a message of the user. ``queued`` is the queued prompt from which the message was made."""
         self._cause = "prompt"
         self._say(parts, queued, options)
 
@@ -188,7 +193,7 @@ class Loop:
             self._turn.executor.steer()
 
     def end_message(self) -> None:
-        """Add no more calls to the message of a program."""
+        """Close the message of a program for further calls."""
         if self._turn is not None:
             self._turn.end_message()
 
@@ -214,8 +219,8 @@ class Loop:
     # ---- before a request ---------------------------------------------------------------------------------------
 
     async def _hindrance(self) -> RunEnded | None:
-        """Return the end of the run if an interrupt, a limit or a history that is too long forbids a request,
-        otherwise None."""
+        """Return the end of the run if an interrupt, a limit or too long a history forbids a request, otherwise
+        None."""
         ledger, features = self._record.ledger, self._features
         if ledger.open_turn is not None:
             left = [entry.name for entry in ledger.calls.values() if entry.result is None]
@@ -259,11 +264,8 @@ class Loop:
         self._on_resumed()
 
     def _lead_in(self) -> None:
-        """Record the messages before the next request: a text after an incomplete message, then queued messages of the
-        user.
-
-        The turn records the reminders of features after these messages.
-        """
+        """Record the messages before the next request: first the text that follows an incomplete message, then the
+        queued messages of the user. The turn records the reminders of features after these messages."""
         words, self._words = self._words, None
         if words is None and self._cause in _MAY_BE_CUT and not self._answerable and not self._steers:
             words = CONTINUE_TEXT
@@ -316,6 +318,8 @@ class Loop:
         if ended.reason in ("calls", "answered"):
             self._truncations = 0
             self._recovery.worked()
+        if ended.reason == "calls":
+            self._unmade = 0
         match ended.reason:
             case "calls" | "called":
                 return "results"
@@ -327,8 +331,8 @@ class Loop:
                 held_open = self._features.holds_open()
                 if held_open is not None:
                     return held_open
-                if turn.unmade and not self._steers:
-                    return self._ended("call_not_made", turn.unmade)
+                if turn.unmade is not None and not self._steers:
+                    return self._not_made(turn.unmade)
                 return "steered" if self._steers else await self._before_end()
             case "model_error":
                 error, used_up = turn.error, self.allowance.used_up(self._model)
@@ -344,12 +348,22 @@ class Loop:
                 return self._ended(ended.reason, ended.detail)
 
     async def _held_back(self, turn: Turn) -> TurnCause | RunEnded:
-        """Return the cause of the turn after a failure that is not shown to the user, or the end of the run."""
+        """Return the cause of the next turn after a failure that the user does not see, or the end of the run."""
         assert turn.error is not None
         if turn.remedy == "shorten":
             return await self._shortened(str(turn.error))
         self._words = broken_off(turn.error, turn.affected)
         return "retried"
+
+    def _not_made(self, unmade: UnmadeCall) -> TurnCause | RunEnded:
+        """Return the cause of the turn in which the model repeats a refused call, or the end of the run."""
+        if not unmade.advice or self._unmade >= _MOST_UNMADE:
+            return self._ended("call_not_made", unmade.reason)
+        self._unmade += 1
+        note = f"a tool call in the answer was not made ({unmade.reason}); the model was asked to repeat it"
+        self._record.write(Noted(self._now(), note))
+        self._words = reminder(f"Nothing was run: {unmade.reason}. {unmade.advice}")
+        return "unmade"
 
     async def _shortened(self, detail: str) -> TurnCause | RunEnded:
         shorter = await self._interruptible(self._features.too_long(self._model))
@@ -358,7 +372,7 @@ class Loop:
         return self._ended("context_full", detail)
 
     async def _truncated(self, turn: Turn, ended: TurnEnded) -> TurnCause | RunEnded:
-        """Return the cause of the turn after an incomplete message, or the end of the run."""
+        """Return the cause of the next turn after an incomplete message, or the end of the run."""
         if turn.resumed:
             return "continued"  # a crash cut it off
         reason = _NOT_WHOLE.get(turn.stop, "cut_off")
@@ -378,7 +392,7 @@ class Loop:
         return "steered" if self._steers else self._ended(reason, ended.detail)
 
     def _raises(self) -> bool:
-        """Raise the output limit to the maximum of the model, once. Return False if the limit is unchanged."""
+        """Raise the output limit to the maximum of the model, at most once. Return False if the limit is unchanged."""
         able, limit = self._model.abilities.output_tokens, self.equipment.limits
         if self._raised or able is None or (limit.max_output_tokens or 0) >= able:
             return False
@@ -386,7 +400,7 @@ class Loop:
         return True
 
     async def _before_end(self) -> TurnCause | RunEnded:
-        """Return the end of the run, or the cause of another turn: a hook, a queued message, or tokens left in the
+        """Return the end of the run, or the cause of another turn: a hook, a queued message, or an unused token
         budget."""
         because = await self._features.ending(again=self._held_up > 0)
         done = self._ended("done")
@@ -398,21 +412,23 @@ class Loop:
             return "steered" if self._steers else done if more is None else "budget"  # queued while the hook ran
         self._held_up += 1
         if self._held_up > self._limits.held_up:
-            note = f"the end was put off {self._limits.held_up} times; this time it is not: {because}"
+            note = (
+                f"the end of the run was prevented {self._limits.held_up} times, which is the limit, so the run "
+                f"ends now: {because}"
+            )
             self._record.write(Noted(self._now(), note, "warning"))
             return done
         self._words = reminder(because)
         return "hook"
 
     def _paused(self) -> RunEnded | None:
-        """Return the end of the run if there were too many denials, otherwise None."""
         ledger, limits = self._record.ledger, self._limits
         if self._left:
             return None
         if ledger.denied_in_a_row >= limits.denials_in_a_row:
             reason = f"{ledger.denied_in_a_row} calls in a row were denied"
         elif ledger.denied >= limits.denials:
-            reason = f"{ledger.denied} calls of this session were denied"
+            reason = f"{ledger.denied} calls in this session were denied"
         else:
             return None
         self._record.write(Paused(self._now(), reason))
@@ -438,7 +454,7 @@ class Loop:
             self._record.write(PromptDequeued(self._now(), queued.id, "delivered"))
 
     async def _interruptible(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """Await a coroutine between two turns. Return None if it was interrupted."""
+        """Await a coroutine between two turns. Return None if the coroutine was interrupted."""
         task = self._between = asyncio.get_running_loop().create_task(work)
         try:
             await asyncio.wait((task,))

@@ -15,6 +15,7 @@ from callgate.conversation.foreign_model import checked_event, is_foreign
 from callgate.conversation.intake import Intake, Refused
 from callgate.conversation.ports import Meter, Model
 from callgate.conversation.recovery import Recovery, Remedy, Repetition
+from callgate.conversation.reminders import UnmadeCall
 from callgate.core.capabilities import close_stream
 from callgate.core.executor import CallExecutor
 from callgate.core.gate import is_shutdown
@@ -34,8 +35,9 @@ from callgate.words.model import (
     ToolChoice,
 )
 
-WRITTEN_MARKS = ('"name"', "<function=", "[TOOL_CALLS]", "<tool_call>")
-"""A text without any of these marks contains no call."""
+WRITTEN_MARKS = ("name", "<function", "[TOOL_CALLS]", "<tool", "<system-", '"tool', '"function', '"action')
+"""The first answer without any of these marks that does not begin with the name of a tool, and has no parenthesis at
+its end, has no call."""
 _BEFORE_CONTENT = (MessageStarted, ModelNoted)
 
 
@@ -44,8 +46,8 @@ class MessageReader:
 
     intake  the message of the last attempt
     error   the failure of the last attempt, or None
-    remedy  the step after this failure
-    unmade  why a call that the model wrote as text was not made; empty if there is none
+    remedy  the next step after this failure
+    unmade  a call that the model wrote as text and that was not executed, or None
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class MessageReader:
         self.intake = Intake(message_id, kit.record.ledger)
         self.error: ModelError | None = None
         self.remedy: Remedy = "show"
-        self.unmade = ""
+        self.unmade: UnmadeCall | None = None
         self._is_left = False
 
     def leave(self) -> None:
@@ -79,9 +81,10 @@ class MessageReader:
         return spent_by(self._asked, self.intake.usage, self._kit.price)
 
     async def run(self, wanted: ToolChoice) -> None:
-        """Send the request and read the stream. After a temporary failure, send the request again.
+        """Send the request and read the stream.
 
-        If a call of the message has arrived, the request is not sent again here: the next turn repeats it.
+        After a temporary failure, the request is sent again. If a call of the message has already arrived, the next
+        turn repeats the request instead.
         """
         while True:
             due = self._recovery.take()
@@ -92,7 +95,7 @@ class MessageReader:
             request = self._request(wanted)
             await self._read_once(request)
             if self.error is None and not self._called and self.intake.finish()[0] == "cut_off":
-                self.error = ModelError("the stream ended before its end", kind="cut_off", retryable=True)
+                self.error = ModelError("the stream ended early", kind="cut_off", retryable=True)
             if self.error is None:
                 if not self._called and self.intake.stop_reason == "end":
                     self._read_written_calls(request)
@@ -106,7 +109,7 @@ class MessageReader:
     def _record_repetition(self, due: Repetition) -> None:
         error, other = due.error, due.instead
         if other is not None:
-            note = f"{self._kit.model.name} is overloaded: {other.name} answers until this run ends"
+            note = f"{self._kit.model.name} is overloaded: {other.name} is used until this run ends"
             self._record.write(Noted(self._clock.now(), note, "warning"))
         self._record.write(
             RequestRetried(
@@ -122,7 +125,7 @@ class MessageReader:
         )
 
     async def _read_once(self, request: Request) -> None:
-        """Send the request and pass the stream to the intake. Calls start at once."""
+        """Send the request and pass the stream to the intake. Calls start while the stream is open."""
         executor, room, intake, stream = self._executor, self._record.room, self.intake, None
         meter, model = self._kit.meter, self.model
         self._asked = model
@@ -134,7 +137,9 @@ class MessageReader:
             stream = model.stream(request)
             foreign = is_foreign(model)
             if foreign and not hasattr(stream, "__aiter__"):
-                raise ModelError("stream() gave no async iterator: write it as an async generator", kind="protocol")
+                raise ModelError(
+                    "stream() did not return an async iterator: write it as an async generator", kind="protocol"
+                )
             async for event in stream:
                 if foreign:
                     event = checked_event(event)
@@ -182,18 +187,20 @@ class MessageReader:
             self._record.publish(ThinkingStreamed(self._clock.now(), self._message_id, seen.text))
 
     def _read_written_calls(self, request: Request) -> None:
-        """Make the calls that the model wrote as text, or report that they are not made."""
+        """Execute the calls that the model wrote as text, or report that they are not executed."""
         text = self.intake.text
         if not (request.tools and request.output is None and request.tool_choice.kind != "none"):
             return
-        if not any(mark in text for mark in WRITTEN_MARKS):
-            return
-        from callgate.conversation.written_calls import accept_written_calls  # few models write calls
-
+        bare = text.strip("`~ \n")
+        is_code = bare.endswith(")") or any(bare.startswith(spec.name) for spec in request.tools)
         name, noted = self.model.name, self._kit.noted
-        note = f"{name} writes calls as text; they are read from its answers"
+        note = f"{name} writes calls as text; Callgate reads them from its answers"
+        if not is_code and note not in noted and not any(mark in text for mark in WRITTEN_MARKS):
+            return
+        from callgate.conversation.accepted_calls import accept_written_calls  # few models write calls
+
         found = accept_written_calls(text, request, self._kit.toolbox, self.model.abilities, observed=note in noted)
-        if isinstance(found, str):
+        if isinstance(found, UnmadeCall):
             self.unmade = found
         elif found is not None:
             if note not in noted:
@@ -222,15 +229,14 @@ class MessageReader:
 
 
 def spent_by(model: Model, usage: Usage | None, price: Price | None) -> Spent | None:
-    """Return the costs of a message of this model; None without usage."""
+    """Return the costs of a message of this model; None if the usage is unknown."""
     if usage is None:
         return None
     return Spent(model.name, usage, None if price is None else price(model.name, usage))
 
 
 async def _close(stream: object) -> None:
-    """Close the stream. Exceptions are ignored, unless they stop the program, because the message has already been
-    read."""
+    """Close the stream. The message is complete, so exceptions are ignored unless they stop the program."""
     try:
         await close_stream(stream)
     except BaseException as error:

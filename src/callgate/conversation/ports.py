@@ -40,10 +40,10 @@ class Meter(Protocol):
         """Called when the first event of the answer arrives."""
 
     def received(self, usage: Usage | None) -> None:
-        """Called when the stream ended."""
+        """Called when the stream has ended."""
 
     def waiting(self, *, person: bool) -> None:
-        """Called with True when the turn starts to wait for the user, and with False when the turn continues."""
+        """Called with True when the turn starts to wait for the user, and with False when it continues."""
 
     def turn_over(self, calls: Iterable[tuple[float, float]]) -> Measures:
         """Return the durations of a turn. ``calls`` has the start and the end of each call in wall time."""
@@ -79,14 +79,15 @@ class Journal(EventLog, Protocol):
         ...
 
     def draft(self, message_id: str, text: Drafted) -> None:
-        """Store the text so far of a streaming message. Never raises; the text may be lost in a crash."""
+        """Store the current text of a streaming message. Never raises. A crash may lose the text."""
 
     def drafted(self, message_id: str) -> Drafted:
-        """Return the last draft of this message that an earlier run of the program stored."""
+        """Return the last draft of this message from an earlier run of the program."""
         ...
 
     async def live(self) -> Sequence[Durable]:
-        """Return the live events after all appended events. A rewind changes which events are live."""
+        """Wait until all appended events are stored, then return the live events. A rewind changes which events are
+        live."""
         ...
 
     async def after(self, number: int) -> Sequence[tuple[int, Durable]]:
@@ -95,7 +96,7 @@ class Journal(EventLog, Protocol):
         ...
 
     async def recall(self, message_id: str) -> Message | None:
-        """Return a recorded message, also if it is not live; None for an unknown id."""
+        """Return a recorded message, even if it is not live; None for an unknown id."""
         ...
 
     async def answers(self) -> Sequence[Confirmation]:
@@ -103,7 +104,7 @@ class Journal(EventLog, Protocol):
         ...
 
     def answer_faults(self) -> Sequence[str]:
-        """Return descriptions of invalid answer files, each of them once."""
+        """Return descriptions of invalid answer files. Each file is described once."""
         ...
 
     def forget_answers(self, call_ids: Iterable[str]) -> Maybe:
@@ -118,5 +119,5 @@ class Masking(Journal, Protocol):
     """A journal that masks secrets itself, or stores nothing."""
 
     def clean(self, value: T, /) -> T:
-        """Return the value with masked secrets, as the journal stores it."""
+        """Return the value with secrets masked, as the journal stores it."""
         ...

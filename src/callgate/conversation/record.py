@@ -93,3 +93,4 @@ class Record(CallRecord[Ledger]):
         super().__init__(journal, ledger, listeners, folds=folds, path=path)
         self.draft = journal.draft
         self.drafted = journal.drafted
+        self.after = journal.after

@@ -33,9 +33,10 @@ class Repetition:
 class Recovery:
     """Counts consecutive failures in one run and decides about the next attempt.
 
-    fallback   the model for the rest of the run after ``Retries.overloads`` consecutive overloads
-    shortens   True if the history can be shortened, so that a request that was too long is sent again once
-    affords    returns True if the limits of the run allow another attempt, given the costs of the failed one
+    fallback  the model for the rest of the run after ``Retries.overloads`` consecutive overloads
+    shortens  True if the history can be shortened; a request that was too long is then sent again once
+    affords   callback that returns True if the limits of the run allow another attempt, given the costs of the failed
+              attempt
     """
 
     def __init__(
@@ -79,9 +80,8 @@ class Recovery:
         return self._shortens and not tried
 
     def failed(self, error: ModelError, spent: Spent | None) -> tuple[Remedy, ModelError]:
-        """Count a failure, and return the next step and the error to show.
-
-        If the provider asks for a delay that is too long, the error names the delay.
+        """Count a failure, and return the next step and the error to show. If the provider asks for a delay over the
+        maximum, the error names the delay.
 
         spent  the costs of the failed attempt
         """
@@ -102,14 +102,14 @@ class Recovery:
         if self._failures > retries.most:
             return "show", error
         if error.retry_after is not None and error.retry_after > retries.longest_asked:
-            words = f"{error} (it asks to wait {error.retry_after:,.0f} s: send Continue after that)"
+            words = f"{error} (the provider asks to wait {error.retry_after:,.0f} s: send Continue after that)"
             return "show", ModelError(words, kind=error.kind, retryable=True, retry_after=error.retry_after)
         self._due = Repetition(self._failures, retries.delay(self._failures, error, self._chance()), error)
         return "again", error
 
 
 def answered_by(message: Message, own: Model, fallback: Model | None) -> Model:
-    """Return the model that wrote a message, by its name; ``own`` if the name is unknown."""
+    """Return the model that wrote a message, found by its name; ``own`` if the name is unknown."""
     said = (message.model or "").rpartition("/")[2]
     names = {model.name.rpartition("/")[2]: model for model in (fallback, own) if model is not None}
     fitting = [name for name in names if said.startswith(name)]  # a provider may append a date

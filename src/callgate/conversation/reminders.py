@@ -1,4 +1,5 @@
-"""Reminders: recorded messages to the model that the user did not write. They have a mark and start no work."""
+"""Reminders: recorded messages to the model that the user did not write. Reminders are marked as such and start no
+work."""
 
 import re
 from collections.abc import Iterable
@@ -10,6 +11,7 @@ from callgate.words.errors import ModelError
 from callgate.words.events import MessageAdded
 from callgate.words.late_pattern import late_pattern
 from callgate.words.messages import Message, Text
+from callgate.words.noun import noun
 
 _TAG = "system-reminder"
 _END = late_pattern(rf"<(?=\s*/\s*{_TAG})", re.IGNORECASE)
@@ -25,19 +27,28 @@ def remind(record: Record, due: Reminder, now: float) -> None:
     record.write(MessageAdded(now, message, about=due.about))
 
 
-CONTINUE_TEXT = reminder("Your last message was cut off while you were writing it. Go on from there.")
+@noun
+class UnmadeCall:
+    """A call that the model wrote as text and that was not executed. ``advice`` is empty if the model must not
+    repeat the call."""
+
+    reason: str
+    advice: str = ""
+
+
+CONTINUE_TEXT = reminder("Your last message was cut off while you were writing it. Continue from there.")
 
 
 def called_by(program: str) -> str:
-    """Return the reminder that names the program that made the next calls."""
+    """Return the reminder that names the program that makes the next calls."""
     return reminder(f"The next calls were made by {program}, not by you. Their results are for your information.")
 
 
 def broken_off(error: ModelError, affected: Iterable[ToolCall]) -> str:
     """Return the reminder about calls that had effects before the model failed."""
     named = ", ".join(f"{call.name} ({call.id})" for call in affected)
-    effects = f"These took effect, or may have: {named}." if named else "None of them changed anything."
+    effects = f"These calls took effect, or may have: {named}." if named else "None of them changed anything."
     return reminder(
-        f"Your last message was broken off by a failure ({error.kind}) that is none of yours. Its calls ended as their"
-        f" results say. {effects} Go on from there, and do not repeat what is done."
+        f"Your last message was cut off by a failure ({error.kind}) that you did not cause. Its calls ended as their"
+        f" results say. {effects} Continue from there, and do not repeat completed work."
     )

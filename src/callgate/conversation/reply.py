@@ -2,11 +2,11 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from collections.abc import AsyncIterator, Callable, Generator
 from typing import Any, Generic, Protocol, TypeVar
 from weakref import finalize
 
-from callgate.core.record import Listener
+from callgate.conversation.record import Record
 from callgate.core.sizes import merged_progress
 from callgate.words.events import CallProgressed, Event, QuestionAnswered, QuestionAsked, SessionStatus
 from callgate.words.session_event import AgentPath, SessionEvent
@@ -22,22 +22,11 @@ class EventSource(Protocol):
     def status(self) -> SessionStatus: ...
 
     @property
-    def path(self) -> AgentPath: ...
+    def record(self) -> Record: ...
 
-    def listen(self, listener: Listener) -> Callable[[], None]: ...
-
-    def deliver(self) -> bool: ...
-
-    @property
-    def position(self) -> int:
-        """The number of the recorded event that was last passed to listeners."""
+    def take_failure(self) -> Exception | None:
+        """Return the exception that ended the last work and clear it; None if there is none."""
         ...
-
-    async def events_after(self, number: int) -> Sequence[tuple[int, Event]]:
-        """Return the recorded published events with a higher number than this one."""
-        ...
-
-    def take_failure(self) -> Exception | None: ...
 
 
 class _Unread:
@@ -56,12 +45,12 @@ class _Unread:
 class _Feed:
     """A queue of unread events. Progress events are merged by call until an event of another kind is added."""
 
-    __slots__ = ("_progress", "_source", "_waiting", "_wanted", "events")
+    __slots__ = ("_progress", "_record", "_waiting", "_wanted", "events")
 
-    def __init__(self, source: EventSource, wanted: Callable[[AgentPath, Event], bool]) -> None:
+    def __init__(self, record: Record, wanted: Callable[[AgentPath, Event], bool]) -> None:
         self.events: deque[_Unread] = deque()
         self._progress: dict[tuple[AgentPath, str], _Unread] = {}  # since the last event of another kind
-        self._source = source
+        self._record = record
         self._wanted = wanted
         self._waiting: list[asyncio.Future[None]] = []
 
@@ -74,7 +63,7 @@ class _Feed:
     def add(self, path: AgentPath, number: int, event: Event) -> None:
         if not self._wanted(path, event):
             return
-        unread = _Unread(self._source.position, SessionEvent(path, number, event))
+        unread = _Unread(self._record.position, SessionEvent(path, number, event))
         if isinstance(event, CallProgressed):
             earlier = self._progress.setdefault((path, event.call_id), unread)
             if earlier is not unread and isinstance(earlier.found.event, CallProgressed):
@@ -95,8 +84,7 @@ class _Feed:
 
 
 class EventStream(Generic[T]):
-    """An iterator over the events of a session, which ends when the session reaches one of the given statuses.
-
+    """An iterator over the events of a session. The iterator ends when the session reaches one of the given statuses.
     Unread progress events are merged, so a slow consumer does not delay the session.
 
     wanted  selects events by path and event
@@ -114,12 +102,13 @@ class EventStream(Generic[T]):
         after: int | None = None,
     ) -> None:
         self._session = session
+        self._record = record = session.record
         self._ending = ending
         self._value = value
         self._after = after
-        self._feed = feed = _Feed(session, wanted)
-        self._stop = finalize(self, session.listen(feed.add))  # a collected stream stops listening
-        self.position = session.position
+        self._feed = feed = _Feed(record, wanted)
+        self._stop = finalize(self, record.listen(feed.add))  # a collected stream stops listening
+        self.position = record.position
         """The number of the last recorded event of this session that was read here. ``session.events(after=number)``
         continues from it, also after a restart."""
 
@@ -143,8 +132,8 @@ class EventStream(Generic[T]):
         """Insert the recorded events in front of the unread events."""
         upto, self._after = self.position, None
         self.position = min(after, upto)
-        found = await self._session.events_after(after)
-        path = self._session.path
+        found = await self._record.after(after)
+        path = self._record.path
         earlier = [_Unread(number, SessionEvent(path, number, event)) for number, event in found if number <= upto]
         self._feed.events.extendleft(reversed(earlier))
 
@@ -155,7 +144,7 @@ class EventStream(Generic[T]):
         return [event async for event in self]
 
     def _over(self) -> bool:
-        all_published = self._session.deliver()
+        all_published = self._record.deliver()
         if self._feed.events or not all_published or self._session.status not in self._ending:
             return False
         self._stop()
@@ -166,14 +155,14 @@ class EventStream(Generic[T]):
 
 
 class Reply(EventStream[Event]):
-    """The events after an input until the session is at rest. Iterate over a reply, or await it for a list.
+    """The events after an input, until the session has no more work. Iterate over a reply, or await it for a list.
 
     A reply contains the events of the session, and the questions and answers of nested sessions. An open question
     ends the reply, unless the question is answered in the body of the loop.
     """
 
     def __init__(self, session: EventSource, ending: tuple[SessionStatus, ...] = AT_REST) -> None:
-        own = session.path
+        own = session.record.path
         super().__init__(
             session,
             ending,

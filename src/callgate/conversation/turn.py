@@ -16,7 +16,7 @@ from callgate.conversation.equipment import Equipment
 from callgate.conversation.intake import call_part
 from callgate.conversation.message_reader import MessageReader, spent_by
 from callgate.conversation.recovery import Recovery, Remedy, answered_by
-from callgate.conversation.reminders import remind
+from callgate.conversation.reminders import UnmadeCall, remind
 from callgate.core import outcomes
 from callgate.core.call_ledger import Entry
 from callgate.core.executor import CallExecutor
@@ -112,7 +112,7 @@ class Turn:
         return self._source.error
 
     @property
-    def unmade(self) -> str:
+    def unmade(self) -> UnmadeCall | None:
         return self._source.unmade
 
     @property
@@ -171,7 +171,7 @@ class Turn:
             self._reader.cancel()
 
     def end_message(self) -> None:
-        """Add no more calls of programs to the message, because a running call waits for the end of the message."""
+        """Close the message for further calls of programs, because a running call waits for the end of the message."""
         if self._injected is not None:
             self._injected.end()
 
@@ -290,7 +290,6 @@ class Turn:
     # ---- a turn that was left unfinished ------------------------------------------------------------------------
 
     async def _resumed(self) -> StopReason:
-        """Add the recorded calls to the executor. Settled calls keep their results."""
         ledger = self._ledger
         entries = sorted(ledger.calls.values(), key=lambda entry: entry.index)
         for entry in entries:
@@ -309,7 +308,7 @@ class Turn:
         return ledger.open_message.stop_reason or "cut_off"
 
     def _truth(self, entry: Entry, call: ToolCall) -> Result | None:
-        """Return the result of a call that had no result when the program crashed, or None if the call may continue."""
+        """Return the result of a call that had no result when the program crashed; None if the call may continue."""
         ledger = self._ledger
         goes_on = not self.is_of_program  # the program that made the call no longer waits for it
         as_decided = entry.hashed is None or entry.hashed == arguments_hash(entry.name, entry.arguments)

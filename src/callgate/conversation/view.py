@@ -15,7 +15,7 @@ from typing import cast, overload
 from callgate.words.messages import CallPart, Content, Message, Part, ResultPart, Text
 
 REMOVED = Message("removed", "user", (Text("(Earlier messages of this conversation were removed.)"),))
-NO_RESULT = (Text("No result of this call is on record. Whether it ran is not known: check before repeating it."),)
+NO_RESULT = (Text("No result of this call is recorded. It may have run: check before repeating it."),)
 
 
 class History(Sequence[Message]):
@@ -47,8 +47,7 @@ class History(Sequence[Message]):
 
 
 class Step:
-    """A message to send, with a unique id for each of its calls, and the result of each call with the message that
-    contains it."""
+    """A message to send. Each of its calls has a unique id, and a result with the message that contains the result."""
 
     __slots__ = ("answers", "message", "names")
 
@@ -59,10 +58,10 @@ class Step:
 
 
 class View:
-    """The messages after the last boundary, and the history for requests that is made of them.
+    """The messages after the last boundary, and the history for requests that is made from them.
 
-    messages    the messages, including the kept ones but not the summary; repairs, snips and replacements do not change
-                them
+    messages    the messages, including the kept messages but not the summary; repairs, snips and replacements do not
+                change them
     replaced    contents that replace results, by message id and call id
     changed_at  the number of messages at the last boundary, snip or replacement; earlier token counts are outdated
     changes     the number of boundaries, snips and replacements
@@ -92,10 +91,8 @@ class View:
             self._repair()
 
     def compact(self, summary: Message, kept: str | None) -> None:
-        """Replace the messages before ``kept`` by the summary; if ``kept`` is None, replace all messages.
-
-        If ``kept`` is unknown, its line was lost, and all messages are kept.
-        """
+        """Replace the messages before ``kept`` by the summary; if ``kept`` is None, replace all messages. If no
+        message has the id ``kept``, its line was lost, and all messages are kept."""
         at = None if kept is None else self._at.get(kept, 0)
         tail = [] if at is None else self.messages[at:]
         self.messages = []
@@ -145,7 +142,7 @@ class View:
         return History(sent if sent or not self.messages else [REMOVED])
 
     def _follows(self, message: Message) -> bool:
-        """Append the message and return True if it needs no repair. This is the fast path."""
+        """Append the message and return True if the message needs no repair. This is the fast path."""
         calls: list[str] = []
         results: list[str] = []
         for part in message.parts:
@@ -202,8 +199,8 @@ class View:
         self._steps.append(Step(message, [self._name(call.id) for call in calls]))
 
     def _answer(self, message: Message, part: ResultPart) -> None:
-        """Assign the result to the nearest call with the same id and without a result. Drop it if there is no such
-        call."""
+        """Assign the result to the nearest call that has the same id and no result. If there is no such call, drop
+        the result."""
         waiting = self._open.get(part.call_id)
         if waiting is None:
             return
@@ -215,7 +212,7 @@ class View:
             self._reset_sent()
 
     def _name(self, call_id: str) -> str:
-        """Return the id, or a unique id with a suffix such as ``id~2`` if the id is already used."""
+        """Return the id. If the id is already used, return a unique id with a suffix, such as ``id~2``."""
         name, count = call_id, self._named.get(call_id, 0)
         while name in self._named:
             count += 1
@@ -255,7 +252,7 @@ class View:
 
 
 def _first_result(message: Message, call_id: str) -> ResultPart:
-    """Return the first result for this call id in a message, which is the result that a replacement changes."""
+    """Return the first result for this call id in a message. A replacement changes only this result."""
     return next(part for part in message.parts if isinstance(part, ResultPart) and part.call_id == call_id)
 
 
@@ -268,10 +265,11 @@ SHORTEST_RESTART = 8
 
 
 class AnswerText:
-    """Collects the text of the messages of a run. A message with tool calls discards the text before its last call.
+    """Collects the text of the messages of a run.
 
-    The text of a message that was cut off is continued by the next message. Complete messages are separated by a blank
-    line. Without text after the last call, ``text`` is the text before this call in its message.
+    A tool call in a message discards all text before the last call of the message. The next message continues the
+    text of an incomplete message. Complete messages are separated by a blank line. If no text follows the last call,
+    ``text`` is the text before this call in its message.
     """
 
     def __init__(self) -> None:
@@ -279,7 +277,7 @@ class AnswerText:
         self._before_call = ""
 
     def begin(self, text: str = "") -> None:
-        """Discard the collected text. ``text`` is the text of an answer that is continued."""
+        """Discard the collected text and start with ``text``, the text of an answer that is continued."""
         self._pieces = [(text, False)]
         self._before_call = ""
 
@@ -297,13 +295,13 @@ class AnswerText:
 
     @property
     def last(self) -> str:
-        """The text of the last complete message, with the parts that it continues."""
+        """The text of the last complete message, including the earlier parts of the message."""
         at = next((at for at in range(len(self._pieces) - 1, 0, -1) if self._pieces[at - 1][1]), 0)
         return self._joined(at)
 
     @property
     def begun(self) -> str:
-        """The text that the next message of the model continues; empty after a tool call."""
+        """The text that the next message of the model will continue; empty after a tool call."""
         joined = self._joined()
         return f"{joined}\n\n" if joined and self._pieces[-1][1] else joined
 
@@ -344,10 +342,10 @@ def joined_parts(before: tuple[Part, ...], parts: tuple[Part, ...]) -> tuple[Par
 
 
 def _overlap(before: str, text: str) -> int:
-    """Return the number of characters at the start of a continuation that repeat the end of the text before it, or
-    the whole text before it.
+    """Return the number of characters at the start of a continuation that repeat the end of the text before it, or that
+    repeat this whole text.
 
-    An end that occurs in ``before`` more than once is not removed, because repeated lines may be intended.
+    An end that occurs in ``before`` more than once is not removed, because the repetition may be intended.
     """
     for length in range(min(len(before), len(text), 2_000), 0, -1):
         end = text[:length]

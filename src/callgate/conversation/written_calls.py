@@ -1,38 +1,37 @@
-"""Finds calls that a model wrote as text instead of making them.
+"""Finds calls that a model wrote as text although it should have made tool calls.
 
-The forms of open models are recognised: a JSON object or a fenced JSON block that is the whole answer, and the tags of
-Qwen and Hermes, Llama, Mistral and Phi. Tags may follow a text, because only the templates of models produce them; a
-fenced block after a text is often an example. Nothing may follow the calls.
+The forms of open models are recognised: a JSON object or a fenced JSON block that is the whole answer, and the tags
+of Qwen and Hermes, Llama, Mistral and Phi. Tags may follow a text, because only the templates of models produce
+them; a fenced block after a text is often an example. Text after the calls is not allowed.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from callgate.core.ports import Target, ToolSource
-from callgate.words.arguments import Accepted
-from callgate.words.errors import in_words
-from callgate.words.messages import CallPart, ResultPart, Text
-from callgate.words.model import Abilities, Request
 from callgate.words.noun import noun
 
 _MOST_CALLS = 50
-_THOUGHTS = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
-_ENDS = re.compile(r"(?:\s*(?:<\|eom_id\|>|<\|eot_id\|>|<\|im_end\|>|<\|end\|>|</s>))+\s*\Z")
+THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
+_ENDS = re.compile(r"(?<!\s)(?:\s*(?:<\|eom_id\|>|<\|eot_id\|>|<\|im_end\|>|<\|end\|>|</s>))+\s*\Z")
+_HALF_FENCE = re.compile(
+    r"(?:(`{3,}|~{3,})[ \t]*(?:json)?[ \t]*\n)?([\[{].*?[\]}])(?:\n[ \t]*(`{3,}|~{3,}))?", re.DOTALL
+)
+"""JSON in a fence that was not opened, or not closed."""
 _FENCE = re.compile(
     r"\s*(`{3,}|~{3,})[ \t]*(?:json|jsonc?|tool_calls?|tool|function_call|xml)?[ \t]*\n(.*?)\n[ \t]*\1[ \t]*(?=\n|\Z)",
     re.DOTALL,
 )
 _OPENING = re.compile(
-    r"^ {0,3}(?:<(?:tool_call|function_call|tool_use)>|<function=|<\|(?:tool_call|python_tag)\|>"
+    r"^ {0,3}(?:<(?:tool_call|function_call|tool_use|tools)>|<function(?:=|\s+name=)|<\|(?:tool_call|python_tag)\|>"
     r"|\[TOOL_CALLS\]|functools\[)",
     re.MULTILINE,
 )
 _TAGGED = re.compile(
     r"""(?x)\s*(?:
-        <(?P<tag>tool_call|function_call|tool_use)>(?P<tagged>.*?)(?:</(?P=tag)>)
+        <(?P<tag>tool_call|function_call|tool_use|tools)>(?P<tagged>.*?)(?:</(?P=tag)>)
       | (?P<function><function=[^<>\s]+>.*?</function>)
+      | (?P<element><function\s+name="[^"<>]+"\s+arguments='[^\n]*?'\s*(?:/>|>\s*</function>))
       | <\|tool_call\|>(?P<piped>.*?)<\|/tool_call\|>
       | <\|python_tag\|>(?P<python>.*)\Z
       | \[TOOL_CALLS\](?P<mistral>.*?)(?=\[TOOL_CALLS\]|\Z)
@@ -41,15 +40,20 @@ _TAGGED = re.compile(
     re.DOTALL,
 )
 _FUNCTION = re.compile(r"\s*<function=([^<>\s]+)>(.*)</function>\s*\Z", re.DOTALL)
+_ELEMENT = re.compile(
+    r"""\s*<function\s+name="([^"<>]+)"\s+arguments='(.*)'\s*(?:/>|>\s*</function>)\s*\Z""", re.DOTALL
+)
 _PARAMETER = re.compile(r"\s*<parameter=([^<>\s]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
 _NAMED = re.compile(r"\s*([\w.:-]+)\s*(?:\[ARGS\])?\s*(\{.*\})\s*\Z", re.DOTALL)
-_ARGUMENTS = ("arguments", "parameters")
-_KEYS = frozenset(("name", "id", "type", *_ARGUMENTS))
+_NAMES = ("name", "tool", "tool_name", "function", "function_name")
+_ARGUMENTS = ("arguments", "parameters", "args", "input")
+_KEYS = frozenset(("id", "type", *_NAMES, *_ARGUMENTS))
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
 @noun
 class WrittenCall:
-    """A call in the text of a model. ``arguments`` is JSON."""
+    """A call in the text of a model. ``arguments`` is a JSON text."""
 
     name: str
     arguments: str
@@ -60,7 +64,7 @@ class WrittenCalls:
     """The calls at the end of an answer.
 
     before    the text before the calls
-    calls     empty if the text begins like a call and is incomplete or has another form
+    calls     the calls; empty if the text begins like a call and is incomplete or has another form
     readable  False for a fenced block after a text, which may be an example
     """
 
@@ -70,9 +74,10 @@ class WrittenCalls:
 
 
 def find_written_calls(text: str) -> WrittenCalls | None:
-    """Return the calls that end an answer; None if the answer does not look like a call."""
-    text = _ENDS.sub("", _THOUGHTS.sub("", text, count=1)).strip()
-    calls = _json_calls(text) or _blocks(text, 0)
+    """Return the calls at the end of an answer; None if the answer does not look like a call."""
+    text = _ENDS.sub("", THOUGHTS.sub("", text, count=1)).strip()
+    half = _HALF_FENCE.fullmatch(text)
+    calls = json_calls(text) or _blocks(text, 0) or (json_calls(half[2]) if half else ())
     if calls:
         return WrittenCalls("", calls)
     opening = _OPENING.search(text)
@@ -86,81 +91,17 @@ def find_written_calls(text: str) -> WrittenCalls | None:
     return WrittenCalls(text[:fence].strip(), calls, readable=False) if calls else None
 
 
-def accept_written_calls(
-    text: str, request: Request, tools: ToolSource, able: Abilities, *, observed: bool
-) -> WrittenCalls | str | None:
-    """Return the calls of an answer that are to be made, the reason why a call is not made, or None if the answer does
-    not look like a call.
-
-    observed  the model wrote calls before
-    """
-    found = find_written_calls(text)
-    if found is None:
-        return None
-    if is_quoted(found.calls, _texts_read(request)):
-        return None if found.before else "the answer repeats a call from a message or a result"
-    known = observed or able.written_calls == "known"
-    if not found.readable:
-        native = any(isinstance(part, CallPart) for message in request.messages for part in message.parts)
-        example = able.written_calls == "never" or (native and not known)
-        return None if example else "a fenced call after other text is not made, because it may be an example"
-    if not found.calls:
-        return "it is incomplete, or not in a known form"
-    for call in found.calls:
-        fault = _fault(call, request, tools)
-        if fault:
-            return fault
-    if able.written_calls == "never":
-        return f"{found.calls[0].name} was written as text, which is not read from the answers of this model"
-    if found.before and not known:
-        return f"{found.calls[0].name} was written as text after other text"
-    return found
-
-
-def _fault(call: WrittenCall, request: Request, tools: ToolSource) -> str:
-    """Return why the call cannot be made. Empty if it names a tool of the request and its arguments are valid."""
-    if all(spec.name != call.name for spec in request.tools):
-        return f"there is no tool {call.name!r}"
-    try:
-        target = tools.resolve(call.name, call.arguments)
-        read = target.tool.read(target.raw) if isinstance(target, Target) else None
-    except Exception as error:  # a tool of another package
-        return in_words(error)
-    return "" if isinstance(read, Accepted) else f"the arguments of {call.name} are not valid"
-
-
-def _texts_read(request: Request) -> Iterator[str]:
-    """Yield the texts of users and tools, which the model may repeat."""
-    for message in request.messages:
-        for part in message.parts if message.role != "assistant" else ():
-            if isinstance(part, Text):
-                yield part.text
-            elif isinstance(part, ResultPart):
-                yield "".join(each.text for each in part.content if isinstance(each, Text))
-
-
-def is_quoted(calls: Iterable[WrittenCall], texts: Iterable[str]) -> bool:
-    """Return True if one of the texts contains one of the calls: the model repeats what it read."""
-    found = [re.sub(r"\s", "", text) for text in texts]
-    return any(
-        re.sub(r"\s", "", call.arguments) in text and call.name in text
-        for call in calls
-        for text in found
-        if len(call.arguments) > len("{}")
-    )
-
-
 def _is_plain(before: str) -> bool:
-    """Return True if the text does not end inside of a fenced block."""
+    """Return True if the text does not end inside a fenced block."""
     return len(re.findall(r"^ {0,3}(?:```|~~~)", before, re.MULTILINE)) % 2 == 0
 
 
 def _blocks(text: str, at: int) -> tuple[WrittenCall, ...]:
-    """Return the calls of fenced blocks, which must be the rest of the text."""
+    """Return the calls in the fenced blocks. Text after the blocks is not allowed."""
     found: list[WrittenCall] = []
     while at < len(text) and text[at:].strip():
         block = _FENCE.match(text, at)
-        calls = () if block is None else _json_calls(block[2]) or _tagged(block[2].strip(), 0)
+        calls = () if block is None else json_calls(block[2]) or _tagged(block[2].strip(), 0)
         if block is None or not calls:
             return ()
         found += calls
@@ -169,14 +110,14 @@ def _blocks(text: str, at: int) -> tuple[WrittenCall, ...]:
 
 
 def _tagged(text: str, at: int) -> tuple[WrittenCall, ...]:
-    """Return the calls of tags, which must be the rest of the text."""
+    """Return the calls in the tags. Text after the tags is not allowed."""
     found: list[WrittenCall] = []
     while at < len(text) and text[at:].strip():
         block = _TAGGED.match(text, at)
         if block is None:
             return ()
         body = next(value for name, value in block.groupdict().items() if name != "tag" and value is not None)
-        calls = _function_call(body) or _json_calls(body) or (_named_call(body) if block["mistral"] else ())
+        calls = _function_call(body) or json_calls(body) or (_named_call(body) if block["mistral"] else ())
         if not calls:
             return ()
         found += calls
@@ -185,7 +126,11 @@ def _tagged(text: str, at: int) -> tuple[WrittenCall, ...]:
 
 
 def _function_call(body: str) -> tuple[WrittenCall, ...]:
-    """Return the call of ``<function=NAME>{JSON}</function>`` or ``<function=NAME><parameter=KEY>…``."""
+    """Return the call in ``<function=NAME>{JSON}</function>``, ``<function=NAME><parameter=KEY>…`` or ``<function
+    name="NAME" arguments='{JSON}'/>``."""
+    element = _ELEMENT.match(body)
+    if element is not None:
+        return _made(element[1], _values(element[2]))
     function = _FUNCTION.match(body)
     if function is None:
         return ()
@@ -208,25 +153,38 @@ def _named_call(body: str) -> tuple[WrittenCall, ...]:
     return () if named is None else _made(named[1], _values(named[2]))
 
 
-def _json_calls(text: str) -> tuple[WrittenCall, ...]:
-    """Return the calls if the text is JSON that consists of calls: one, a list, or several in a row."""
-    values = _values(text)
+def json_calls(text: str) -> tuple[WrittenCall, ...]:
+    """Return the calls if the text is JSON that consists only of calls: a single call, a list, or several calls in a
+    row."""
+    text = text.strip()
+    values = _values(text) or _values(_ESCAPE.sub(_escaped, text))
+    if text.startswith("{{"):  # the template of Qwen2.5 shows the form of a call with two braces
+        values = _values(text[1:-1]) or _values(text[1:])
+    if len(values) == 1 and isinstance(values[0], dict):
+        fields = cast("dict[str, Any]", values[0])
+        values = [fields["tool_calls"]] if fields.keys() == {"tool_calls"} else values
     if len(values) == 1 and isinstance(values[0], list):
         values = cast("list[Any]", values[0])
     found = [call for value in values for call in _json_call(value)]
     return tuple(found) if found and len(found) == len(values) <= _MOST_CALLS else ()
 
 
+def _escaped(found: "re.Match[str]") -> str:
+    """Return the escape sequence. If the sequence is invalid in JSON, such as ``\\d``, add a second backslash."""
+    return found[0] if found[1] in '"\\/bfnrtu' else f"\\{found[0]}"
+
+
 def _json_call(value: Any) -> tuple[WrittenCall, ...]:
     fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     if isinstance(fields.get("function"), dict) and fields.keys() <= {"function", "id", "type"}:
         fields = cast("dict[str, Any]", fields["function"])
-    if not fields.keys() <= _KEYS or not isinstance(fields.get("name"), str):
+    names = [fields[key] for key in _NAMES if key in fields]
+    if not fields.keys() <= _KEYS or len(names) != 1 or not isinstance(names[0], str):
         return ()
-    given = [fields[name] for name in _ARGUMENTS if name in fields]
+    given = [fields[key] for key in _ARGUMENTS if key in fields]
     if len(given) == 1 and isinstance(given[0], str):
         given = _values(given[0])
-    return _made(fields["name"], given)
+    return _made(names[0], given)
 
 
 def _made(name: str, given: "list[Any]") -> tuple[WrittenCall, ...]:
@@ -236,7 +194,7 @@ def _made(name: str, given: "list[Any]") -> tuple[WrittenCall, ...]:
 
 
 def _values(text: str) -> "list[Any]":
-    """Return the JSON values of a text that consists of them; empty for any other text."""
+    """Return the values if the text consists only of JSON values, otherwise an empty result."""
     decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refused)
     found: list[Any] = []
     text, at = text.strip(), 0

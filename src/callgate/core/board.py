@@ -23,7 +23,7 @@ Start = Literal["early", "eager", "after"]
 
 
 class Stage(StrEnum):
-    """The stages of a call. The comment on each stage names what the call waits for."""
+    """The stages of a call. The comment at each stage names the step or resource that the call waits for."""
 
     JUDGING = "judging"  # the gate
     HELD = "held"  # earlier calls, or the end of the message
@@ -105,7 +105,7 @@ class BoardCall:
     cascade    True if a failure of the call cancels the other calls that have effects
     yields     True if a message of the user cancels the call
     asks       True if the user has to allow the call
-    reason     the code of the reason why the call was cancelled, or None
+    reason     the code of the reason for the cancel of the call, or None
     because    the reason as a sentence
     has_place  True if the call takes one of the places for running calls
     held       True if the result is not released until the results of earlier calls are released
@@ -153,17 +153,14 @@ class Actions(Protocol[C_contra]):
         """Request the locks of the call from the host, then pass ``granted`` or ``lock_busy`` to the board."""
 
     def limit_wait(self, call: C_contra, /) -> None:
-        """Start the timeout of a call that waits until no call without locks is running."""
+        """Start the timeout of an exclusive call, which waits until the calls without locks have ended."""
 
     def defer(self, call: C_contra, /) -> None:
-        """Return the locks of the call. The call keeps its position in the queue for the locks."""
+        """Release the locks of the call. The call keeps its position in the queue for the locks."""
 
     def start(self, call: C_contra, /) -> None:
-        """Record the start of the call and run its tool.
-
-        Pass ``started`` to the board when the start is recorded, and ``settled`` when the tool has ended, or
-        ``ended`` if the call is a stray.
-        """
+        """Record the start of the call and run its tool. Pass ``started`` when the start is recorded, and
+        ``settled`` when the tool has ended, or ``ended`` if the call was settled before."""
 
     def cancel_tool(self, call: C_contra, /) -> None:
         """Cancel the tool of the call. Pass ``overdue`` to the board if the tool does not end within the grace
@@ -227,7 +224,7 @@ class Board(Generic[C]):
         self.actions.append((self._do.judge, call))
 
     def refuses(self, call: C) -> Result | None:
-        """Return the result of a call that must not start. A failed call does not stop calls without effects."""
+        """Return the result of a call that must not start, or None. A failed call stops only calls with effects."""
         because = self._all_cancelled_because if call.early else self.cancelled_because
         return because and outcomes.not_started(*because)
 
@@ -275,7 +272,7 @@ class Board(Generic[C]):
         self._fill()
 
     def granted(self, call: C) -> None:
-        """Begin a call that got its locks. Defer the call if no place is free."""
+        """Start a call that received its locks. If no place is free, defer the call."""
         if call.has_place or self._free_places:
             self._begin(call)
         else:  # a call that waits for a place holds no locks: a call with a place may wait for them
@@ -306,7 +303,7 @@ class Board(Generic[C]):
         self._fill()
 
     def ended(self, call: C) -> None:
-        """Release the locks of a stray call whose tool has ended."""
+        """Release the locks of a call whose tool ended after the call was settled."""
         self.actions.append((self._do.unlock, call))
         self._move(call, Move.ENDED)
         self._unshare(call)
@@ -319,7 +316,7 @@ class Board(Generic[C]):
     # ---- what happened to the message ---------------------------------------------------------------------------
 
     def over(self, *, whole: bool) -> None:
-        """End the message. If the message is incomplete, settle the calls that have not started."""
+        """End the message. If it is incomplete, settle the calls that have not started."""
         self.whole = self._begins = whole
         if whole:
             self._advance_all(range(len(self.calls)))
@@ -341,7 +338,7 @@ class Board(Generic[C]):
             self._cancel_all("user", because)
 
     def halted(self, because: str) -> None:
-        """Cancel the running calls. The other calls do not start and stay open in the record."""
+        """Cancel the running calls. The calls that have not started stay open in the record."""
         self._halted = True
         for call in reversed(self.calls):
             if call.stage in ACTIVE:
@@ -396,7 +393,6 @@ class Board(Generic[C]):
             heappush(self._ready, call.index)
 
     def _fill(self) -> None:
-        """Begin ready calls in the order of their positions while places are free."""
         ready = self._ready
         while ready and self._free_places and not self._halted:
             call = self.calls[heappop(ready)]
@@ -436,7 +432,7 @@ class Board(Generic[C]):
             self._free_places += 1
 
     def _unshare(self, call: C) -> None:
-        """Remove a call without locks that ended. If it was the last one, continue the parked calls."""
+        """Remove an ended call without locks. After the last such call, continue the waiting exclusive calls."""
         self._shared.discard(call.index)
         while self._parked and not self._shared:
             parked = self._parked.pop()
@@ -476,7 +472,7 @@ class Board(Generic[C]):
     # ---- cancel -------------------------------------------------------------------------------------------------
 
     def _cancel_all(self, reason: str, because: str) -> None:
-        """Cancel the calls of the message. The reason ``sibling`` cancels only calls that have effects."""
+        """Cancel the calls of the message, or only calls that have effects if the reason is ``sibling``."""
         self.cancelled_because = outcomes.stronger(self.cancelled_because, (reason, because))
         if reason != "sibling":
             self._all_cancelled_because = outcomes.stronger(self._all_cancelled_because, (reason, because))

@@ -39,19 +39,33 @@ Sink = Callable[[str, str, float | None, float | None], None]
 class Call(BoardCall):
     """An open call: its stage on the board and the values for its next steps. The ledger has the recorded facts.
 
-    case       the case for the gate; not set until the arguments were read
+    case       the case that the gate judges; not set until the arguments are read
     body       the task that runs the tool
     bound      the number of calls with effects that had begun when the locks were bound to paths
     note       a note for the user, which is written after the call is recorded
     requested  True if hooks were asked to answer the question in place of the user
     claim      the request for locks of the host
     late       True if the wait for the locks timed out
-    task       the current task of the call, which decides about it or runs it
+    task       the current task of the call: its decision or its execution
+    blocks     a sentence for the result if the timeout of the call had no effect
     finished   the result of the tool, before hooks and the size limit are applied
     """
 
     __slots__ = (
-        *("answer", "attempt", "body", "bound", "case", "claim", "decision", "finished", "given", "late", "name"),
+        *(
+            "answer",
+            "attempt",
+            "blocks",
+            "body",
+            "bound",
+            "case",
+            "claim",
+            "decision",
+            "finished",
+            "given",
+            "late",
+            "name",
+        ),
         *("note", "preview", "question", "requested", "run", "started", "task", "timer", "update"),
     )
     case: Case
@@ -77,6 +91,7 @@ class Call(BoardCall):
         self.started: float | None = None
         self.finished: Result | None = None
         self.update: ContextUpdate | None = None
+        self.blocks = ""
 
     @property
     def label(self) -> str:
@@ -88,7 +103,7 @@ class Call(BoardCall):
 
     @property
     def had_effects(self) -> bool:
-        """True if the call changed something, or may have changed something."""
+        """Return True if the call changed something, or may have changed something."""
         result = self.result
         if result is None or self.started is None or self.case.traits.effects == "none":
             return False

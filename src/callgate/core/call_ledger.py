@@ -84,8 +84,8 @@ class CallLedger:
         self.recent: tuple[str, ...] = ()
 
     def hashes_before(self, call_id: str) -> tuple[str, ...]:
-        """Return the hashes of the calls before the given call, newest last. The given call itself is left out, also
-        if it was resumed."""
+        """Return the hashes of the calls before the given call, newest last. The given call is excluded, also if it
+        was resumed."""
         recent, entry = self.recent, self.calls.get(call_id)
         if entry is None:
             return recent

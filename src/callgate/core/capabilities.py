@@ -83,7 +83,7 @@ def bind(tool: object, facts: SessionFacts) -> None:
 
 
 def all_tools(box: ToolSource) -> Sequence[Tool]:
-    """Return all tools of a toolbox that can be called, including tools that are not in requests to the model."""
+    """Return all tools of a toolbox that can be called, including tools that requests to the model do not contain."""
     return getattr(box, "all_tools", box.tools)()
 
 
@@ -93,13 +93,14 @@ HostPart = Literal[
 
 
 def host_part(host: object, name: HostPart) -> Any:
-    """Return an optional attribute of a host, or None. ``host.ports`` has typed functions for some of these attributes.
+    """Return an optional attribute of a host, or None if the host does not have it. ``host.ports`` has typed functions
+    for some of these attributes.
 
     files, processes  read files and start programs
     threads           run blocking functions (``host.threads.Threads``)
-    new_output        a function that makes an output file of the given name
+    new_output        a function that creates an output file with the given name
     tasks             the background tasks (``host.tasks.BackgroundTasks``)
-    begun_tasks       like ``tasks``, but None until the first background task has started
+    begun_tasks       the same as ``tasks``, but None until the first background task has started
     task_listeners    a list of functions; each is called with a background task that ended
     kept_changes      the history of changes (``changes.history_host.HistoryHost``)
     changed           the paths of the changed files

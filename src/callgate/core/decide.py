@@ -33,7 +33,7 @@ _make_arrived, _make_decided = maker(CallArrived), maker(CallDecided)
 
 
 class _Withdrawn(BaseException):
-    """Raised in the task of a call that was withdrawn."""
+    """An exception that ends the task of a withdrawn call."""
 
 
 class Decider:
@@ -123,7 +123,8 @@ class Decider:
             self._ask_gate(call, self._gate.judge, call.case, None)
 
     def _decided_before(self, call: Call) -> Decision | None:
-        """Return the recorded decision about a resumed or repeated call, or None if it was about other arguments."""
+        """Return the recorded decision about a resumed or repeated call; None if the decision was about other
+        arguments."""
         before, question, case = call.given.decision, call.given.question, call.case
         if before is None or isinstance(before, Deny):
             return before
@@ -133,7 +134,8 @@ class Decider:
         return before if asked_about or before.arguments == case.arguments else None
 
     def _ask_gate(self, call: Call, judge: Callable[[Case], Any], case: Case, before: Decision | None) -> None:
-        """Ask the gate and apply its verdict, at once or in a task. The verdict None keeps the decision ``before``."""
+        """Ask the gate and apply its verdict, at once or in a task. If the verdict is None, the decision ``before``
+        stays valid."""
         verdict: Any = None
         try:
             verdict = judge(case)
@@ -149,11 +151,12 @@ class Decider:
     async def _decide_later(self, call: Call, pending: Awaitable[Any], before: Decision | None) -> None:
         verdict, error = await self._outcome(call, pending)
         if error is None and verdict is not None and not isinstance(verdict, _DECISIONS):
-            error = TypeError(f"a check answered {type(verdict).__name__}, wanted a decision")
+            error = TypeError(f"a check returned {type(verdict).__name__} instead of a decision")
         self._decide(call, verdict if error is None else refused("gate", error), before)
 
     def _decide(self, call: Call, verdict: Decision | None, before: Decision | None) -> None:
-        """Record a decision and pass it to the board. Changed arguments are judged first."""
+        """Record a decision and pass it to the board. If the decision changes the arguments, ask the gate about them
+        first."""
         case, entry = call.case, self._ledger.calls[call.id]
         decision = verdict
         if type(decision) is not Allow:
@@ -178,7 +181,6 @@ class Decider:
         self._board.settled(call, outcomes.denied(decision.code, decision.by, decision.reason), stop=stop)
 
     def _change_arguments(self, call: Call, decision: Allow | Ask) -> None:
-        """Validate changed arguments, bind their locks, and run the checks that apply to all arguments."""
         read = self._performer.read_again(call, decision)
         if isinstance(read, Result):
             self._board.settled(call, read)
@@ -200,10 +202,8 @@ class Decider:
     # ---- the task of a call that waits --------------------------------------------------------------------------
 
     async def _task(self, call: Call, steps: Coroutine[Any, Any, None]) -> None:
-        """Run steps that decide about a call as the task of the call.
-
-        If a step fails, settle the call. A call with an open question stays open in the record instead.
-        """
+        """Run the steps for a decision as the task of the call. If a step fails, settle the call. If the call has an
+        open question, the call stays open in the record instead."""
         task = current_task()
         try:
             await steps
@@ -220,8 +220,8 @@ class Decider:
             self._perform()
 
     async def _outcome(self, call: Call, work: Awaitable[Any]) -> tuple[Any, BaseException | None]:
-        """Return the value of an awaitable and None, or None and its exception. Raise _Withdrawn if the call was
-        withdrawn."""
+        """Await the awaitable. Return its value and None, or None and its exception. Raise _Withdrawn if the call
+        was withdrawn."""
         task, value, error = current_task(), None, None
         self._perform()
         try:
@@ -237,15 +237,15 @@ class Decider:
     # ---- ask the user --------------------------------------------------------------------------------------------
 
     def ask(self, call: Call) -> None:
-        """Start the task that gets the answer to the question about a call."""
+        """Start the task that obtains the answer to the question about a call."""
         if call.stage is PREPARING and not self.rebound(call):
             self._begin(call, self._task(call, self._approve(call)))
 
     async def _approve(self, call: Call) -> None:
-        """Get the answer to the question about a call from the first source that has one, and apply it.
+        """Obtain the answer to the question about a call from the first available source, and apply the answer.
 
-        1. an answer given beforehand, if the preview has not changed
-        2. an answer that was remembered after the call was judged
+        1. an answer given in advance, if the preview has not changed
+        2. an answer that was remembered after the gate judged the call
         3. an answer of hooks
         4. the answer of the user, who sees the preview
         """
@@ -276,7 +276,7 @@ class Decider:
         await self._act(call, answer, written)
 
     async def _restore_preview(self, call: Call) -> bool:
-        """Restore the preview of a call that was answered beforehand. Return False if the call settled.
+        """Restore the preview of a call that was answered in advance. Return False if the call has settled.
 
         If the preview has to be made again and differs, the answer is refused.
         """
@@ -296,13 +296,13 @@ class Decider:
             call.preview = shown
         else:
             call.question = None
-            self._refused += [(each, "what it would change is not what was shown any more") for each in given]
+            self._refused += [(each, "the change differs from the change that was shown") for each in given]
             self._answers = [each for each in self._answers if each.call_id != call.id]
         return True
 
     def _given_answer(self, call: Call) -> Confirmation | None:
-        """Return the first matching answer that was given beforehand, or None. Refuse the answers before it in the
-        list."""
+        """Return the first valid answer to the call that was given in advance, or None. Invalid answers before it
+        are refused."""
         for answer in [each for each in self._answers if each.call_id == call.id]:
             self._answers.remove(answer)
             fault = questions.answer_fault(call, answer)
@@ -312,19 +312,19 @@ class Decider:
         return None
 
     def refused_answers(self) -> list[tuple[Confirmation, str]]:
-        """Return the refused answers that were passed before the question was asked, each with the reason."""
+        """Return the refused answers, which were given in advance, each with the reason."""
         return [*self._refused, *((each, self._why_not_asked(each.call_id)) for each in self._answers)]
 
     def _why_not_asked(self, call_id: str) -> str:
         call = next((call for call in self._board.calls if call.id == call_id), None)
         if call is None:
-            return f"there is no call {call_id} here"
+            return f"unknown call {call_id}"
         if call.stage is HELD:
-            return f"call {call_id} waits behind another one and is not asked about yet"
-        return f"call {call_id} was answered already, or needed no answer"
+            return f"call {call_id} waits for another call and has no open question yet"
+        return f"call {call_id} was already answered, or needed no answer"
 
     async def _preview(self, call: Call) -> ChangeSet | None:
-        """Make the preview of a call. If this fails, settle the call and return None."""
+        """Make the preview of a call. If the preview fails, settle the call and return None."""
         shown, _ = await self._outcome(call, self._performer.preview(call))
         if isinstance(shown, ChangeSet):
             return shown
@@ -332,17 +332,15 @@ class Decider:
         return None
 
     def _judge_preview(self, call: Call, shown: ChangeSet) -> None:
-        """Judge a call by the files in its preview, for a tool that does not declare the files that it writes.
-
-        The decision is unchanged unless a check denies or asks.
-        """
+        """Ask the gate about the files in the preview, for a tool that does not declare the files that it writes.
+        The decision is unchanged unless a check denies or asks."""
         case = call.case
         shown_case = replace(case, traits=replace(case.traits, declared_locks=writes(*shown.paths)))
         self._board.answered(call)
         self._ask_gate(call, self._gate.judge_again, shown_case, call.decision)
 
     async def _answered_by_hooks(self, call: Call, ask: Ask) -> bool:
-        """Ask the hooks for an answer, once for each call. Return True if they answered."""
+        """Ask the hooks for an answer, once for each call. Return True if a hook answered."""
         if call.requested:
             return False
         call.requested = True
@@ -364,7 +362,7 @@ class Decider:
         return None if pending is None else await pending
 
     async def _put_question(self, call: Call) -> bool:
-        """Record the question, then publish it. If this fails, settle the call and return False."""
+        """Record the question, then publish it. If a step fails, settle the call and return False."""
         ask, case = call.decision, call.case
         assert isinstance(ask, Ask)
         choices = () if ask.unconditional else questions.choices_of(self._gate, case)
@@ -388,12 +386,12 @@ class Decider:
         self._board.asked(call)
         patience = self._patience
         if patience is not None:
-            no = question.no(f"nobody answered within {patience:g} s", by="deadline")
+            no = question.no(f"no answer within {patience:g} s", by="deadline")
             call.timer = self._clock.call_later(patience, lambda: self._overdue(call, no))
         return True
 
     def _overdue(self, call: Call, no: Confirmation) -> None:
-        """Answer a question with no when its deadline has passed."""
+        """Answer a question with "no" after its deadline."""
         if call.stage is ASKED:
             self.answer(call, no)
             self._perform()
@@ -409,8 +407,8 @@ class Decider:
         return fault
 
     def _accept(self, call: Call, answer: Confirmation) -> Future[None] | None:
-        """Record an answer if it is not recorded yet. Return a future that is done when the answer is durable, or
-        None."""
+        """Record an answer if it is not recorded yet. Return a future that is done when the answer is durable; None
+        if no wait is necessary."""
         call.stop_timer()
         self._board.answered(call)
         if self._ledger.calls[call.id].answer == answer:  # given before this program started
@@ -420,7 +418,7 @@ class Decider:
         return self._record.write(QuestionAnswered(self._clock.now(), answer, edited), first=True)
 
     async def _act(self, call: Call, answer: Confirmation | Allow, written: Future[None] | None) -> None:
-        """Decide by an answer of the user, or by the Allow of a new policy, when the answer is durable."""
+        """Apply an answer of the user, or the Allow of a new policy, when the answer is durable."""
         if written is not None:
             _, error = await self._outcome(call, shield(written))
             if error is not None:
@@ -438,8 +436,8 @@ class Decider:
             self.release_matching()
 
     def _allow(self, call: Call, allow: Allow) -> None:
-        """Allow a call. If the mode may have changed after the call was judged, here or in a parent session, run the
-        checks that apply to all arguments again."""
+        """Allow a call. If the permission mode may have changed since the gate judged the call, run the checks that
+        apply to all arguments again."""
         mode = self._ledger.mode
         if mode == call.case.mode and not self._path:
             self._decide(call, allow, None)
@@ -461,7 +459,7 @@ class Decider:
         return released
 
     def _remembered(self, call: Call) -> bool:
-        """Decide by an answer that was remembered after the call was judged. Return True if there was such an
+        """Apply an answer that was remembered after the gate judged the call. Return True if there was such an
         answer."""
         allow = self._remembered_answer(call)
         if allow is None:
@@ -487,5 +485,5 @@ def _shows_files(call: Call) -> bool:
 
 
 def _writes_unjudged(call: Call) -> bool:
-    """Return True if a call has not been judged by the files that it writes."""
+    """Return True if the gate has not yet checked the files that the call writes."""
     return call.preview is None and _shows_files(call)

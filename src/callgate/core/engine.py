@@ -14,8 +14,10 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
-from threading import Timer, get_ident
-from typing import Any
+from functools import cached_property
+from threading import Event, get_ident
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any
 
 from callgate.core import outcomes
 from callgate.core.board import LOCKING, READY, RUNNING, STARTING, STOPPING, STRAY, Board
@@ -31,14 +33,17 @@ from callgate.words.errors import JournalError, StateError, in_words
 from callgate.words.noun import maker
 from callgate.words.plain import plain_json
 
-_LATE = 0.2  # seconds after a timeout until a tool that blocks the event loop is reported
+if TYPE_CHECKING:
+    from callgate.core.loop_watch import LoopWatch
+
+_LONGEST_STEP = 1.0  # seconds without a step of the event loop until it counts as blocked
 _make_started, _make_settled = maker(events.CallStarted), maker(events.CallSettled)
 
 
 class Engine:
     """The board of one message and the performer of its actions.
 
-    tasks        the running tasks of calls, without strays
+    tasks        the running tasks of calls that are not settled
     on_resumed   called once, when a message that waited for the user continues or has settled
     on_progress  called with the progress of a call, before the listeners of the record are called
     is_silent    True if the message was discarded, so that no event is published any more
@@ -66,7 +71,7 @@ class Engine:
     # ---- the actions of the board, in order ---------------------------------------------------------------------
 
     def perform(self) -> None:
-        """Perform all queued actions. A nested call of this method returns at once."""
+        """Perform all queued actions. Return at once if the method is already running."""
         if self._performing:
             return
         self._performing = True
@@ -111,7 +116,7 @@ class Engine:
         return task
 
     def follow(self, call: Call, body: Coroutine[Any, Any, None]) -> None:
-        """Start a coroutine as the task of a call that is not decided yet."""
+        """Start a coroutine as the task of a call that has no decision yet."""
         self.begin(call, body).add_done_callback(self.forget)
 
     def forget(self, task: asyncio.Task[None] | None) -> None:
@@ -150,7 +155,7 @@ class Engine:
         return call.case.traits.timeout or self._settings.lock_wait
 
     def _granted(self, call: Call) -> None:
-        """Continue a call that got its locks, on the thread of its event loop."""
+        """Continue a call that received its locks, on the thread of its event loop."""
         if get_ident() == self._thread:
             if call.stage is LOCKING:
                 self.board.granted(call)
@@ -205,20 +210,22 @@ class Engine:
             call.body = self.begin(call, self._run(call))
 
     async def _run(self, call: Call) -> None:
-        """Record the start of a call, run its tool and settle the call. A call that was settled meanwhile is
-        unchanged."""
+        """Record the start of a call, run its tool and settle the call. Do nothing more if the call was settled in
+        the meantime."""
         task, performer = call.body, self._performer
         result: Result | None = None
         error: BaseException | None = None
         try:
             result = await self._begin(call)
             if call.stage is RUNNING and call.run is not None:
-                watch = self._watch(call)
+                timeout = call.case.traits.timeout
+                if timeout is not None:
+                    self._watch.add(call, timeout)
                 try:
                     call.finished = result = await performer.run(call, call.run)
                 finally:
-                    if watch is not None:
-                        watch.cancel()
+                    if timeout is not None:
+                        self._watch.remove(call)
                 if call.result is None:  # otherwise it is a stray
                     if call.reason is None:
                         call.stop_timer()
@@ -268,30 +275,32 @@ class Engine:
             call.timer = self._clock.call_later(timeout, lambda: self._timed_out(call, timeout))
             run.deadline = started + timeout
 
-    def _watch(self, call: Call) -> Timer | None:
-        """Start a thread that reports a tool which blocks the event loop at its timeout. Return None without a
-        timeout."""
-        timeout = call.case.traits.timeout
-        if timeout is None:
-            return None
-        task = call.body
-        watch = Timer(timeout + _LATE, lambda: self._report_blocked(call, task, timeout))
-        watch.daemon = True
-        watch.start()
-        return watch
+    @cached_property
+    def _watch(self) -> LoopWatch:
+        from callgate.core.loop_watch import LoopWatch  # only for calls with a timeout
 
-    def _report_blocked(self, call: Call, task: asyncio.Task[None], timeout: float) -> None:
-        """Report the call if it runs on the thread of the event loop, where nothing can end it. Runs in a thread."""
-        if call.reason is not None or asyncio.current_task(self.loop) is not task:
-            return
-        text = (
-            f"{call.name} blocks the event loop, so its timeout of {timeout:g} s cannot end it:"
-            " define it without async, or let it await"
-        )
+        return LoopWatch(self._report_blocked)
+
+    def _report_blocked(self, call: Call) -> None:
+        """Report a call that cannot be cancelled by its timeout because it blocks the event loop. Runs in a thread."""
         with suppress(RuntimeError):  # the loop is closed
+            task = asyncio.current_task(self.loop)
+            who, timeout = call.name, f"its timeout of {call.case.traits.timeout:g} s"
+            if task is None or task is not call.task:
+                stepped = Event()
+                self.loop.call_soon_threadsafe(stepped.set)
+                if stepped.wait(_LONGEST_STEP):
+                    return
+                made = None if task is None else task.get_coro()
+                who = f"the task {made.__qualname__}" if isinstance(made, CoroutineType) else "a callback"
+                timeout = f"the timeout of {call.name}"
+            if call.reason is not None:
+                return
+            call.blocks = f"{who} blocks the event loop, so {timeout} cannot stop it"
+            text = f"{call.blocks}: define it without async, or await in it"
             noted = events.Noted(self._clock.now(), text, "warning", call.id)
             self.loop.call_soon_threadsafe(self._record.write, noted)
-        TOOLS_LOG.warning(text)
+            TOOLS_LOG.warning(text)
 
     def _timed_out(self, call: Call, timeout: float) -> None:
         self.board.cancelled(call, "timed_out", f"Timed out after {timeout:g} s.")
@@ -318,7 +327,8 @@ class Engine:
     # ---- cancel -------------------------------------------------------------------------------------------------
 
     def cancel_tool(self, call: Call) -> None:
-        """Cancel the tool of a call. If the tool has not ended after the grace period, settle the call as a stray."""
+        """Cancel the tool of a call. If the tool has not ended after the grace period, settle the call; its locks
+        are released when the tool ends."""
         if call.stage is not STOPPING:
             return
         call.stop_timer()

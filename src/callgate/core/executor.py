@@ -40,7 +40,7 @@ class CallExecutor:
     context        the first context; only used without ``record``, because a record has the context in its ledger
     record         the record of the session
     lineage        call ids from the root to the call that contains this executor
-    confirmations  answers given beforehand
+    confirmations  answers given in advance
     path           names of the agents from the root to this session, for questions
     skip           returns a Result if a call with this name and these traits must not run now, otherwise None
     deps           the object that tools get as ``run.deps``
@@ -104,9 +104,9 @@ class CallExecutor:
             how = "discarded" if self._discarded else "closed"
             raise StateError(f"call {call.id} was added after the message was {how}")
         if call.id in self._calls:
-            raise StateError(f"call {call.id} was added before")
+            raise StateError(f"call {call.id} was added already")
         if call.result is not None:
-            raise StateError(f"call {call.id} has a result: it has settled, and is not run again")
+            raise StateError(f"call {call.id} is settled and has a result, so it is not run again")
         taken = Call(call, attempt)
         refused = self._engine.decider.arrive(taken, refused)
         if refused is None and self._skip is not None and self._board.refuses(taken) is None:
@@ -122,7 +122,7 @@ class CallExecutor:
         """
         result = call.result
         if result is None:
-            raise StateError(f"call {call.id} has no result to recall")
+            raise StateError(f"call {call.id} has no recorded result")
         self._calls[call.id] = settled = Call(call)
         settled.update = None if updated else result.context_update
         self._board.recalled(settled, result)
@@ -140,10 +140,8 @@ class CallExecutor:
     # ---- wait ---------------------------------------------------------------------------------------------------
 
     async def stalled(self, is_over: Callable[[], bool] = lambda: False) -> None:
-        """Wait until all calls have settled or wait for the user, or until the condition is true.
-
-        The condition is evaluated after each change and by ``wake``.
-        """
+        """Wait until every call has settled or waits for the user, or until the condition is true. The condition is
+        evaluated after each change and after each call of ``wake``."""
         await self._unless_cancelled(lambda: self._board.moving == 0 or is_over())
 
     def wake(self) -> None:
@@ -165,7 +163,7 @@ class CallExecutor:
             self._engine.on_resumed = None
 
     async def unwound(self) -> None:
-        """Wait after ``stalled`` until cancelled calls have ended, at most for the grace period."""
+        """Wait until the cancelled calls have ended, at most for the grace period. Called after ``stalled``."""
         while self._engine.tasks.difference(call.task for call in self._board.at(ASKED)):
             await self._engine.change()
 
@@ -185,7 +183,7 @@ class CallExecutor:
 
     @property
     def interruptible(self) -> bool:
-        """True if calls are running and a message of the user would cancel all of them."""
+        """True if calls are running and a message of the user would cancel all running calls."""
         return self._board.interruptible
 
     @property
@@ -207,8 +205,8 @@ class CallExecutor:
         return tuple(self._ledger.call(call.id) for call in self._board.calls)
 
     def lineage_of(self, task: Task[Any] | None) -> tuple[str, ...]:
-        """Return the lineage of the call that runs in this task. For any other task, return the lineage of the only
-        running call, or an empty tuple."""
+        """Return the lineage of the call that runs in the current task. In any other task, return the lineage of the
+        only running call, or an empty tuple."""
         busy = [call for call in self._board.calls if call.task is not None and not call.task.done()]
         running = [call for call in busy if call.stage is not ASKED]
         of_task = [call for call in running if call.task is task] or running
@@ -234,7 +232,7 @@ class CallExecutor:
         return released
 
     def refused_answers(self) -> list[tuple[Confirmation, str]]:
-        """Return the refused confirmations that were given beforehand, each with the reason."""
+        """Return the refused confirmations, which were given in advance, each with the reason."""
         return self._engine.decider.refused_answers()
 
     # ---- cancel -------------------------------------------------------------------------------------------------
@@ -282,13 +280,14 @@ class CallExecutor:
                 self._engine.update_context(call)
 
     def leave(self, because: str) -> None:
-        """Cancel the running calls. The other calls and their questions stay open in the record and can be resumed."""
+        """Cancel the running calls. The other calls and their questions stay open in the record, so that they can be
+        resumed."""
         self._board.halted(because)
         self._engine.perform()
 
     async def aclose(self) -> None:
         """Cancel all calls, and wait for running calls at most for the grace period."""
-        because = "The program stopped waiting for it."
+        because = "The program that made the call stopped waiting."
         if not self.settled and self._resumable:
             self.leave(because)
         elif not self.settled:
@@ -299,10 +298,10 @@ class CallExecutor:
 
 
 class BareExecutor(CallExecutor):
-    """A CallExecutor for a program without a session, which fetches the results itself.
+    """A CallExecutor for a program without a session. The program fetches the results.
 
-    Call ``completed`` at any time, and ``remaining`` after ``close``. Results are in arrival order, progress is
-    available at once. Unfetched progress of a call is merged into one report.
+    Call ``completed`` at any time, and ``remaining`` after ``close``. Results are returned in arrival order,
+    progress immediately. Unfetched progress of a call is merged into one report.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -332,7 +331,7 @@ class BareExecutor(CallExecutor):
     async def remaining(self) -> AsyncIterator[Released]:
         """Yield progress and results until the last result."""
         if not self._closed and not self._discarded:
-            raise StateError("remaining() before close(): the message may still grow")
+            raise StateError("call close() before remaining(): the message may still get more calls")
         try:
             while True:
                 item = self._next()

@@ -28,7 +28,7 @@ Requested = Callable[[Case, Ask], Awaitable[Allow | Deny | None] | None]
 T = TypeVar("T")
 Steps = Generator[Awaitable[Any], Any, T]
 _ANSWERS = (Allow, Ask, Deny, Hooked)
-_UNDECIDED = Deny("gate", "no check decided about this call")
+_UNDECIDED = Deny("gate", "no check decided this call")
 _UNASKED = object()
 
 
@@ -59,7 +59,7 @@ class CheckGate:
         self._checks = tuple(checks)
         for check in self._checks:
             if not isinstance(check, Check):
-                raise UsageError(f"a gate is made of Check(name, judge), not of {type(check).__name__}")
+                raise UsageError(f"a gate consists of Check(name, judge), not of {type(check).__name__}")
         self._again = tuple(check for check in self._checks if check.again)
         self._walk = tuple(enumerate(self._checks))
         self._short_walk = tuple(step for step in self._walk if not step[1].idle)
@@ -103,7 +103,8 @@ class CheckGate:
             return over.value
 
     def _judged(self, case: Case, trace: Trace | None, at: int = 0, first: Any = _UNASKED) -> Steps[Decision]:
-        """Run the checks in order until one decides. If hooks change the arguments, start again with the first check.
+        """Run the checks in order until one check decides. If hooks change the arguments, start again with the first
+        check.
 
         at     the index of the check to start with
         first  the answer of this check, if it is known
@@ -138,13 +139,13 @@ class CheckGate:
         return None
 
     def _final(self, case: Case, decision: Decision, trace: Trace | None) -> Decision:
-        """Replace a question by a denial if the mode never asks, or if no user can be asked."""
+        """Return the decision, or a denial instead of a question if the mode never asks or no user can be asked."""
         if not isinstance(decision, Ask):
             return decision
         if MODES[case.mode].never_asks:
             denied = unasked(decision, case.mode)
         elif decision.unattended == "deny" and not self._attended:
-            denied = Deny(decision.by, f"{decision.reason}; nobody is there to ask", origin=decision.origin)
+            denied = Deny(decision.by, f"{decision.reason}; there is no user to ask", origin=decision.origin)
         else:
             return decision
         if trace is not None:
@@ -167,7 +168,8 @@ class CheckGate:
 
 
 def _answer(check: Check, case: Case, trace: Trace | None = None, answer: Any = _UNASKED) -> Steps[Verdict | Hooked]:
-    """Run a check and yield its answer if it is awaitable. A check that raises or returns an invalid value denies."""
+    """Run a check and yield its answer if it is awaitable. If a check raises or returns an invalid value, return a
+    Deny."""
     how: Literal["asked", "later"] = "asked"
     try:
         if answer is _UNASKED:
@@ -180,7 +182,7 @@ def _answer(check: Check, case: Case, trace: Trace | None = None, answer: Any = 
     except BaseException as error:
         answer = _refused(check, error)
     if answer is not None and not isinstance(answer, _ANSWERS):
-        wrong = TypeError(f"it answered {type(answer).__name__}, wanted Allow, Ask, Deny or None")
+        wrong = TypeError(f"it returned {type(answer).__name__} instead of Allow, Ask, Deny or None")
         answer = refused(check.name, wrong)
     if trace is not None:
         trace(Judged(check.name, answer, case, how))
@@ -194,7 +196,8 @@ def _refused(check: Check, error: BaseException) -> Deny:
 
 
 def driven(steps: Steps[T]) -> T | Awaitable[T]:
-    """Run the steps to their end. Return a coroutine that runs them if one of them is awaitable."""
+    """Run the steps to their end and return the result. If a step is awaitable, return a coroutine that runs the
+    steps."""
     try:
         pending = next(steps)
     except StopIteration as over:
@@ -218,7 +221,8 @@ async def _waited(steps: Steps[T], pending: Awaitable[Any]) -> T:
 
 
 def _with_hooked(case: Case, hooked: Hooked) -> Case | Deny:
-    """Return the case with the answer of the hooks. Arguments from hooks are validated like arguments from a model."""
+    """Return the case with the answer of the hooks. Arguments from hooks are validated in the same way as arguments
+    from a model."""
     before = case.hooked
     if before is not None:
         decision = before.decision if isinstance(before.decision, Ask) else hooked.decision
@@ -238,7 +242,7 @@ def with_arguments(case: Case, arguments: Mapping[str, Any], by: str) -> Case | 
         read = case.tool.read(arguments)
         if isinstance(read, Rejected):
             fault = "; ".join(read.errors)
-            return Deny(by, f"the arguments it put in are not valid: {fault}", "blocked_by_hook")
+            return Deny(by, f"its changed arguments are invalid: {fault}", "blocked_by_hook")
         return replace(
             case,
             arguments=read.arguments,
@@ -250,7 +254,7 @@ def with_arguments(case: Case, arguments: Mapping[str, Any], by: str) -> Case | 
 
 
 def _with_advice(case: Case, decision: Decision, changed_by: str) -> Decision:
-    """Add the context of the hooks and the arguments that they changed to the decision."""
+    """Return the decision with the context of the hooks and the arguments that the hooks changed."""
     hooked = case.hooked
     if hooked is None or isinstance(decision, Deny):
         return decision
@@ -275,24 +279,24 @@ def is_shutdown(error: BaseException) -> bool:
 
 def unasked(ask: Ask, mode: Mode) -> Deny:
     """Return the denial that replaces a question in a mode that never asks."""
-    reason = f"this would need a person's approval ({ask.reason or ask.by})"
+    reason = f"this requires the approval of the user ({ask.reason or ask.by})"
     return Deny(f"mode {mode}", reason, origin=ask.origin)
 
 
 def refused(by: str, error: BaseException) -> Deny:
     """Return the denial for a check that raised an exception."""
-    return Deny(by, f"the check failed, so the call is refused: {in_words(error)}")
+    return Deny(by, f"the check failed, so the call is denied: {in_words(error)}")
 
 
 def policy_fault(policy: ApprovalPolicy) -> str | None:
     """Return the fault of a policy that a program passed in, or None. An invalid policy must not be ignored
     silently."""
     if policy.effect not in ("allow", "ask", "deny"):
-        return f"a policy's effect is allow, ask or deny, not {policy.effect!r}"
+        return f"the effect of a policy must be allow, ask or deny, not {policy.effect!r}"
     if policy.scope not in ("session", "project", "user"):
-        return f"a policy's scope is session, project or user, not {policy.scope!r}"
+        return f"the scope of a policy must be session, project or user, not {policy.scope!r}"
     if policy.pattern is not None and policy.pattern.kind not in ("exact", "prefix", "glob", "rule"):
-        return f"a pattern is exact, prefix, glob or rule, not {policy.pattern.kind!r}"
+        return f"the kind of a pattern must be exact, prefix, glob or rule, not {policy.pattern.kind!r}"
     return None
 
 

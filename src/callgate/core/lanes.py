@@ -1,7 +1,7 @@
 """The order of the calls of one message by their declared locks: a call never overtakes a conflicting call.
 
-A call is *free* if no earlier call with conflicting locks is left. A blocked call watches one earlier conflicting
-call. When this call leaves, the blocked call watches the next one.
+A call is *free* if no unfinished earlier call has conflicting locks. A blocked call watches one earlier conflicting
+call. When this earlier call leaves, the blocked call watches the next earlier conflicting call.
 """
 
 from bisect import bisect_left, insort
@@ -38,17 +38,18 @@ def bind_locks(locks: Locks, normal: Callable[[str], str]) -> BoundLocks:
 
 
 def check_covered(changes: ChangeSet, bound: BoundLocks, normal: Callable[[str], str]) -> None:
-    """Raise ToolFailure if a change writes a file that the locks of the call do not include."""
+    """Raise ToolFailure if a change writes a file outside the locks of the call."""
     if bound is EXCLUSIVE:
         return
     for path in changes.paths:
         changed = normal(path)
         if not any(changed == held or changed.startswith(held.rstrip("/") + "/") for held in bound.writes):
-            raise ToolFailure(f"{path} would be changed, but the locks of this call do not cover it")
+            raise ToolFailure(f"{path} would be changed, but the locks of this call do not include this file")
 
 
 def conflict(one: BoundLocks, other: BoundLocks) -> bool:
-    """Return True if one of the locks writes a path that the other reads or writes, or if one of them is exclusive."""
+    """Return True if one of two locks writes a path that the other lock reads or writes, or if one of the locks is
+    exclusive."""
     if one.scope == "exclusive" or other.scope == "exclusive":
         return True
     return _overlap(one.writes, other.writes) or _overlap(one.writes, other.reads) or _overlap(one.reads, other.writes)
@@ -69,7 +70,7 @@ def parent_folders(path: str) -> tuple[str, ...]:
 
 
 class _Index:
-    """Sorted numbers of claims by locked path, and by each parent folder of a locked path."""
+    """The sorted numbers of claims, by locked path and by parent folder of a locked path."""
 
     __slots__ = ("_parents", "at", "below")
 
@@ -150,8 +151,8 @@ def _latest(numbers: list[int] | None, before: int) -> int:
 class Claims:
     """Numbered claims, with a search for the latest claim that conflicts with given locks.
 
-    Claims that only read are not indexed until the first claim that writes is added, so each of them only needs one
-    dict entry.
+    Claims that only read are not indexed until the first claim that writes is added. Until then, each claim needs
+    only one dict entry.
     """
 
     __slots__ = ("_all", "_exclusive", "_filed", "_read", "_unfiled", "_written")
@@ -269,12 +270,12 @@ class Lanes(Claims):
         self._watched: Watched[int] = Watched()
 
     def free(self, number: int) -> bool:
-        """Return True if no earlier call blocks this call. If False, a later ``leave`` or ``relock`` returns its
-        number."""
+        """Return True if no earlier call blocks this call. If False, a later call of ``leave`` or ``relock`` returns
+        the number of this call when it becomes free."""
         return not self._filed or (number not in self._watched.waits and self._is_free_or_watch(number))
 
     def leave(self, number: int) -> list[int]:
-        """Remove a call, and return the numbers of the calls that became free."""
+        """Remove a call, and return the numbers of the calls that are no longer blocked."""
         if self._unfiled.pop(number, None) is None:
             if number not in self._filed:
                 return []
@@ -282,7 +283,7 @@ class Lanes(Claims):
         return self._freed_by(number) if self._watched.waits else []
 
     def relock(self, number: int, locks: BoundLocks) -> list[int]:
-        """Replace the locks of a call, and return the numbers of the calls that became free."""
+        """Replace the locks of a call, and return the numbers of the calls that are no longer blocked."""
         self.drop(number)
         self.put(number, locks)
         return self._freed_by(number)

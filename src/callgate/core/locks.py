@@ -1,11 +1,13 @@
 """The locks of a host, shared by all executors. A call gets all of its locks at once, in the order of the requests.
 
-A claim either *holds* its locks or waits for conflicting claims that came earlier. A *deferred* claim does not hold its
-locks, because its call waits for a place to run; it keeps its position, and later conflicting claims wait for it.
+A claim either *holds* its locks or waits for earlier conflicting claims. A *deferred* claim does not hold its locks,
+because its call waits for a place to run. The deferred claim keeps its position, and later conflicting claims wait for
+it.
 
-A nested call never waits for its ancestors, the calls that contain it. It also overtakes claims that wait for an
-ancestor, directly or through other claims, because the ancestor cannot end until the nested call has ended. For the
-same reason it overtakes a deferred call of the message of an ancestor, which waits for the place of the ancestor.
+A nested call never waits for its ancestors, the calls that contain the nested call. The nested call also overtakes
+claims that wait for an ancestor, directly or through other claims, because the ancestor cannot end until the nested
+call has ended. For the same reason the nested call overtakes a deferred call in the message of an ancestor, because
+the deferred call waits for the place of the ancestor.
 """
 
 from collections.abc import Callable
@@ -28,7 +30,7 @@ class Claimant(Protocol):
 class Claim:
     """A request for locks.
 
-    granted  called with the claimant when a waiting claim gets its locks, on the thread that released them
+    granted  called with the claimant when a waiting claim gets its locks, on the thread that released the locks
     lineage  the call ids from the root to the claimant
     """
 
@@ -73,7 +75,7 @@ class LockTable:
             return self._grant_or_watch(claim)
 
     def leave(self, claim: Claim) -> None:
-        """Release the locks of a claim or its position in the queue."""
+        """Release the locks of a claim, or remove the claim from the queue."""
         granted: list[Claim] = []
         with self._guard:
             self._deferred.discard(claim)
@@ -88,7 +90,8 @@ class LockTable:
             other.granted(other.who)
 
     def defer(self, claim: Claim) -> None:
-        """Return the locks of a claim. The claim keeps its position in the queue, and is granted only by ``retry``."""
+        """Release the locks of a claim. The claim keeps its position in the queue, and gets the locks again only by
+        ``retry``."""
         granted: list[Claim] = []
         with self._guard:
             self._holding.drop(claim.number)
@@ -106,7 +109,7 @@ class LockTable:
             other.granted(other.who)
 
     def retry(self, claim: Claim) -> bool:
-        """Request the locks of a deferred claim again. Return False if it has to wait."""
+        """Request the locks of a deferred claim again. Return False if the claim has to wait."""
         with self._guard:
             self._deferred.discard(claim)
             return self._grant_or_watch(claim)
@@ -158,7 +161,7 @@ class LockTable:
         return None
 
     def _overtake_waiting(self, claim: Claim) -> None:
-        """Move claims that wait for an ancestor of the claim, or for its place, behind the claim.
+        """Move the claim ahead of the claims that wait for an ancestor of the claim to release a lock or its place.
 
         The moved claims keep their order. No other claim waits for a moved claim, so the order of all other
         conflicting pairs is unchanged.
@@ -188,6 +191,6 @@ def _is_ancestor(elder: Claim, claim: Claim) -> bool:
 
 
 def _needs_place_beside(deferred: Claim, claim: Claim) -> bool:
-    """Return True if the claim is nested in another call of the message of the deferred claim."""
+    """Return True if the claim is nested in a different call of the message that contains the deferred claim."""
     message = deferred.lineage[:-1]
     return 0 < len(message) < len(claim.lineage) - 1 and claim.lineage[: len(message)] == message

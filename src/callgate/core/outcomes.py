@@ -19,10 +19,12 @@ _CODES: dict[str, Code] = {
     "sibling": "cancelled_by_sibling",
     "user": "cancelled_by_user",
 }
+_AGAIN = "Send the call again if needed."
+_CHECK = "Check before you repeat it."
 
 
 def stronger(before: tuple[str, str] | None, after: tuple[str, str]) -> tuple[str, str]:
-    """Return the reason, with its sentence, that takes precedence."""
+    """Return the reason with higher precedence, and its sentence."""
     return after if before is None or RANK[after[0]] > RANK[before[0]] else before
 
 
@@ -43,7 +45,7 @@ def unknown_tool(unknown: Unknown) -> Result:
 
 def invalid_arguments(name: str, errors: tuple[str, ...]) -> Result:
     listed = "\n".join(f"- {error}" for error in errors)
-    text = f"Invalid arguments for {name}; it was not run:\n{listed}"
+    text = f"Invalid arguments for {name}; the call was not run:\n{listed}"
     return Result.failed("invalid_arguments", text, effects="none", errors=list(errors))
 
 
@@ -62,7 +64,7 @@ def truncated(*, closed: bool) -> Result:
 
 
 def not_started(reason: str, because: str) -> Result:
-    return Result.failed(_CODES[reason], f"{because} It was not started.", effects="none", started=False)
+    return Result.failed(_CODES[reason], f"{because} The call was not started.", effects="none", started=False)
 
 
 def stopped(reason: str, because: str, effects: Effects) -> Result:
@@ -71,14 +73,14 @@ def stopped(reason: str, because: str, effects: Effects) -> Result:
 
 
 def with_output(stopped: Result, output: Result | str) -> Result:
-    """Return the result of a cancelled call with the output until the cancel: what its tool returned, or the progress
-    that it reported."""
+    """Return the result of a cancelled call with its output: the content that its tool returned, or the progress
+    that its tool reported."""
     kept = Result((Text(output),) if output else ()) if isinstance(output, str) else output
     if not kept.content:
         return stopped
     return replace(
         stopped,
-        content=(Text(f"{stopped.text} Its output until then:\n"), *kept.content),
+        content=(Text(f"{stopped.text} Output until then:\n"), *kept.content),
         display=kept.display,
         artifacts=kept.artifacts,
         details={**kept.details, **stopped.details, PARTIAL_OUTPUT: True},
@@ -86,7 +88,8 @@ def with_output(stopped: Result, output: Result | str) -> Result:
 
 
 def discarded(result: Result, because: str, effects: Effects) -> Result:
-    """Return a successful or discarded result unchanged, and any other result as stopped by the discard."""
+    """Return a successful or discarded result unchanged. Return any other result as the result of a call stopped by
+    the discard."""
     if not result.is_error or result.code == "discarded":
         return result
     return stopped("discarded", because, "none" if result.effects == "none" else effects)
@@ -96,21 +99,22 @@ def unstoppable(reason: str, because: str, effects: Effects) -> Result:
     """Return the result of a cancelled call whose tool did not end within the grace period."""
     known = _after(effects)
     code: Code = "outcome_unknown" if known == "unknown" and reason in ("user", "sibling") else _CODES[reason]
-    text = f"{because} It did not stop in time and may still be running. {_interrupted(effects)}"
+    check = f" {_CHECK}" if known == "unknown" else ""
+    text = f"{because} The call did not stop in time and may still be running.{check}"
     return Result.failed(code, text, effects=known, started=True, stray=True)
 
 
 def too_late(because: str, late: Result, effects: Effects) -> Result:
     """Return the result of a call that finished after its timeout. The effects of the call are complete."""
-    done = "" if effects == "none" else ", so its effects are done"
-    note = Text(f"{because} It finished after that{done}. What it returned:\n")
+    done = "" if effects == "none" else ", so its effects are complete"
+    note = Text(f"{because} The call finished after that{done}. Its result:\n")
     details: dict[str, Any] = {**late.details, "effects": "none" if effects == "none" else "done", "started": True}
     return replace(late, content=(note, *late.content), is_error=True, code="timed_out", details=details)
 
 
 def locked_out(waited: float, holders: list[str]) -> Result:
     names = ", ".join(holders) or "another call"
-    text = f"Not started: waited {waited:g} s for {names}, which holds what this call needs."
+    text = f"Not started: waited {waited:g} s for {names}, which has locked what this call needs."
     return Result.failed("timed_out", text, effects="none", started=False, holders=holders)
 
 
@@ -140,12 +144,12 @@ def outcome_unknown(effects: Effects, files: str = "") -> Result:
 
     files  a sentence about the files that the call was changing
     """
-    text = f"Outcome unknown: it had started when the program ended.{files} Check before repeating it."
+    text = f"Outcome unknown: the program ended while this call was running.{files} {_CHECK}"
     return Result.failed("outcome_unknown", text, effects=_after(effects), started=True)
 
 
 def never_started() -> Result:
-    text = "Never started: the program ended while the message was still arriving. Send the call again if it is needed."
+    text = f"Never started: the program ended while the message was still arriving. {_AGAIN}"
     return Result.failed("never_started", text, effects="none", started=False)
 
 
@@ -156,12 +160,12 @@ def too_many_calls(most: int) -> Result:
 
 
 def not_kept() -> Result:
-    text = "Never started: its arguments held a secret, which is not kept on disk. Send the call again if it is needed."
+    text = f"Never started: its arguments contained a secret, which is not stored on disk. {_AGAIN}"
     return Result.failed("never_started", text, effects="none", started=False)
 
 
 def left_behind() -> Result:
-    text = "Never started here: it belongs to the session that this one was forked from. Send it again if it is needed."
+    text = f"Never started here: the call belongs to the session from which this session was forked. {_AGAIN}"
     return Result.failed("never_started", text, effects="none", started=False)
 
 
@@ -176,8 +180,8 @@ def _after(effects: Effects) -> Known:
 
 def _interrupted(effects: Effects) -> str:
     if effects == "none":
-        return "It was interrupted; it changes nothing."
-    return "It was interrupted; its effects are unknown, so check before repeating it."
+        return "The call was interrupted. It has no effects."
+    return f"The call was interrupted and may have partly run. {_CHECK}"
 
 
 def _traceback(error: BaseException) -> str:

@@ -105,7 +105,7 @@ class Performer:
         try:
             found = tool.traits(arguments)
             if not isinstance(found, Traits):
-                raise TypeError(f"they are {type(found).__name__}, wanted Traits")
+                raise TypeError(f"they are {type(found).__name__} instead of Traits")
             traits = found
             locks = traits.locks
             call.locks = self._workspace if locks is workspace else bind_locks(locks, self._normal)
@@ -137,11 +137,13 @@ class Performer:
         return read
 
     def _most_restrictive(self, call: Call, traits: Traits, error: BaseException) -> Traits:
-        """Return the most restrictive traits, for a tool whose traits raised: exclusive locks, effects, no
-        interrupt."""
+        """Return the most restrictive traits, for a tool whose traits function raised an exception: exclusive locks,
+        effects, no interrupt."""
         call.locks = EXCLUSIVE
         TOOLS_LOG.error("the traits of %s raised %s", call.name, in_words(error), exc_info=error)
-        call.note = f"the traits of {call.name} failed, so it runs alone and counts as mutating: {in_words(error)}"
+        call.note = (
+            f"the traits of {call.name} failed, so the call runs alone and is treated as mutating: {in_words(error)}"
+        )
         return replace(traits, effects="mutating", interrupt="block")
 
     def rebind_locks(self, call: Call) -> BoundLocks:
@@ -154,8 +156,8 @@ class Performer:
     # ---- run ----------------------------------------------------------------------------------------------------
 
     async def preview(self, call: Call) -> ChangeSet | Result:
-        """Make the preview of a call, with an id made of the ids of the message and the call. Return a Result on
-        failure."""
+        """Make the preview of a call. The id of the preview consists of the ids of the message and the call. Return
+        a Result on failure."""
         try:
             return await self._previewed(call, self.make_run(call))
         except BaseException as error:
@@ -194,10 +196,8 @@ class Performer:
         return _after_cancel(call, result)
 
     async def _apply(self, call: Call, run: CallRun) -> Result | None:
-        """Apply the preview of a call; make it first if there is none. Return a Result on failure.
-
-        On failure no file was changed, except after HalfApplied.
-        """
+        """Apply the preview of a call; if there is none, make the preview first. Return a Result on failure. On
+        failure no file is changed, except after HalfApplied."""
         try:
             changes = call.preview or await self._previewed(call, run)
         except Exception as error:
@@ -228,7 +228,7 @@ class Performer:
             if not isinstance(after, Result):
                 changed = await after
                 if not isinstance(changed, Result):
-                    raise TypeError(f"it gave back {type(changed).__name__} instead of a Result")
+                    raise TypeError(f"it returned {type(changed).__name__} instead of a Result")
                 after = _consistent(call.name, changed)
             result = after
         except BaseException as error:
@@ -243,7 +243,8 @@ class Performer:
         return _noted(result, f"[{note}]")
 
     async def _complete(self, call: Call, result: Result) -> Result:
-        """Add notes about empty output, changed arguments and hooks. Store a result over the limit as an artifact."""
+        """Add notes about empty output, changed arguments and hooks to the result. If the result is over the limit,
+        store it as an artifact."""
         result = encodable(named_if_empty(call.name, result))
         decision, edited = call.decision, self._ledger.calls[call.id].edited
         if edited is not None:
@@ -252,6 +253,8 @@ class Performer:
         if isinstance(decision, Allow) and decision.context:
             for text in decision.context:
                 result = _noted(result, f"[hook: {text}]")
+        if call.blocks:
+            result = _noted(result, f"[{call.blocks}]")
         limit = self._limit_of(call)
         if result.is_error or size_of(result) <= limit:
             return result
@@ -310,15 +313,15 @@ def _failed_to_read(name: str, error: BaseException) -> Result:
 
 
 def _from_exception(name: str, error: BaseException, effects: Effects) -> Result:
-    """Return the result for an exception of a tool, and log the exception if the tool did not intend it."""
+    """Return the result for an exception of a tool. Log the exception unless it is an intended failure."""
     if not isinstance(error, ToolFailure):
         TOOLS_LOG.error("the tool %s raised %s", name, in_words(error), exc_info=error)
     return outcomes.from_exception(error, effects)
 
 
 def _after_cancel(call: Call, result: Result) -> Result:
-    """Return the result of a tool that ended after a cancel: its own result if it has content, otherwise a standard
-    one."""
+    """Return the result of a tool that ended after a cancel: the result of the tool if it has content, otherwise a
+    standard result."""
     assert call.reason is not None
     effects = call.case.traits.effects
     if call.reason == "discarded":
@@ -334,12 +337,12 @@ def _after_cancel(call: Call, result: Result) -> Result:
 def _consistent(name: str, result: object) -> Result:
     """Return the value of a tool or a hook as a valid Result."""
     if not isinstance(result, Result):
-        return outcomes.failed(f"{name} gave back {type(result).__name__} instead of a Result", "mutating")
+        return outcomes.failed(f"{name} returned {type(result).__name__} instead of a Result", "mutating")
     content = result.content
     for part in content if isinstance(content, tuple) else (content,):
         if not isinstance(part, _CONTENT):
             what = f"a Result whose content is {type(part).__name__}"
-            return outcomes.failed(f"{name} gave back {what}, wanted a tuple of Text, Image and Resource", "mutating")
+            return outcomes.failed(f"{name} returned {what} instead of a tuple of Text, Image and Resource", "mutating")
     if result.details:
         result = replace(result, details=plain_json(result.details))
     if result.is_error and result.code == "ok":

@@ -99,7 +99,7 @@ class Run(Protocol[Deps]):
 
     @property
     def idempotency_key(self) -> str:
-        """A key that is the same for every attempt to run this call, also after a crash."""
+        """A key that is the same for every attempt to run this call, even after a crash."""
         ...
 
     @property
@@ -120,17 +120,17 @@ class Run(Protocol[Deps]):
 
     @property
     def deadline(self) -> float | None:
-        """The time at which the call times out, on the monotonic clock of the host, or None."""
+        """The time of the timeout of the call on the monotonic clock of the host; None without a timeout."""
         ...
 
     @property
     def cancelled(self) -> bool:
-        """True if the call should stop. Tools in threads have to poll this property."""
+        """True if the call should stop. A tool in a thread must poll this property."""
         ...
 
     @property
     def changes(self) -> ChangeSet | None:
-        """The applied changes of a tool with a preview, otherwise None."""
+        """The applied changes of a tool with a preview; None for other tools."""
         ...
 
     @property
@@ -140,7 +140,7 @@ class Run(Protocol[Deps]):
 
     @property
     def lineage(self) -> tuple[str, ...]:
-        """The call ids from the root to this call. A nested executor gets them as its lineage."""
+        """The call ids from the root to this call. They are the lineage of a nested executor."""
         ...
 
     def progress(self, text: str = "", *, current: float | None = None, total: float | None = None) -> None:
@@ -148,7 +148,7 @@ class Run(Protocol[Deps]):
 
 
 class Tool(Protocol):
-    """A tool. It must not change the arguments of a call, because they are recorded.
+    """A tool. The tool must not change the arguments of a call, because the arguments are recorded.
 
     A tool may declare ``facts``, and may receive facts of a session by ``bind``: see ``core.capabilities``.
     """
@@ -189,7 +189,7 @@ class Target(NamedTuple):
 
 @noun
 class Unknown:
-    """The outcome of a lookup for a name that no available tool has.
+    """The outcome of a search for a tool if no available tool has the name.
 
     close   similar names of tools; may be computed when it is read
     reason  a sentence about a tool that exists but cannot be called now, with a remedy
@@ -201,7 +201,7 @@ class Unknown:
 
     @property
     def sentence(self) -> str:
-        """A message for the model with the reason or with similar names."""
+        """A message for the model, with the reason or with similar names of tools."""
         hint = self.reason or (f"Did you mean {', '.join(self.close)}?" if self.close else "")
         return f"There is no tool named {self.name[:80]!r}. {hint}".rstrip()
 
@@ -215,13 +215,13 @@ class ToolSource(Protocol):
         ...
 
     def resolve(self, name: str, raw: str | Mapping[str, Any]) -> Target | Unknown:
-        """Find the tool by name or alias. The returned Target may have another tool and other arguments. Must not
-        raise."""
+        """Find the tool by name or alias. The returned Target may have a different tool and different arguments.
+        Must not raise."""
         ...
 
 
 def unresolved_path(path: str) -> ResolvedPath:
-    """Return a path outside of the workspace without resolving it, for a case without a host."""
+    """Return a path outside the workspace without resolving the path, for a case without a host."""
     return ResolvedPath(path, (path,), path, inside=False)
 
 
@@ -243,10 +243,10 @@ class Hooked:
 
 @noun
 class Case:
-    """A call that checks judge.
+    """A call, as the checks of the gate receive it.
 
-    recent  the hashes of the calls before it, newest last
-    hooked  the answer of the hooks, after they were asked
+    recent  the hashes of the calls before this call, newest last
+    hooked  the answer of the hooks; set after the hooks were asked
     path    the names of the agents from the session of the gate to the nested session that makes the call
     root    the folder of the session of the gate, if the nested session that makes the call works in another folder
     """
@@ -275,10 +275,11 @@ Verdict = Allow | Ask | Deny | None
 class Check:
     """One rule of the gate.
 
-    judge  returns a decision, or None if the check does not apply; may return an awaitable. After Hooked, the answer of
-           hooks, the gate continues with the next check, or with the first one if the arguments changed
+    judge  returns a decision, or None if the check does not apply; may return an awaitable. If the check returns
+           Hooked, the answer of hooks, the gate continues with the next check; if the arguments changed, with the first
+           check
     again  True if the check judges again after a hook or the user changed the arguments
-    idle   True if the check returns None as long as there are no remembered answers and no hooks; it is skipped then
+    idle   True if the check returns None while there are no remembered answers and no hooks; the check is then skipped
     """
 
     name: str
@@ -302,12 +303,12 @@ class Judged:
 
 
 class Gate(Protocol):
-    """Decides about calls. A gate that raises an exception denies the call."""
+    """Decides about calls. If the gate raises an exception, the call is denied."""
 
     def judge(self, case: Case) -> Decision | Awaitable[Decision]: ...
 
     def judge_again(self, case: Case) -> Deny | Ask | Awaitable[Deny | Ask | None] | None:
-        """Run only the checks with ``again``, after the arguments changed."""
+        """Run only the checks with ``again`` set, after the arguments changed."""
         ...
 
     def requested(self, case: Case, ask: Ask) -> Awaitable[Allow | Deny | None] | None:
@@ -335,21 +336,23 @@ class EventLog(Protocol):
 
     @property
     def number(self) -> int:
-        """The number of the last recorded event. The first event has number 1, also after a restart."""
+        """The number of the last recorded event. Numbers start at 1 and continue after a restart."""
         ...
 
     def append(self, event: Durable) -> None:
         """Append the event. Must not block."""
 
     def barrier(self) -> Maybe:
-        """Return an awaitable that waits until all appended events are durable, or None if they are durable already.
+        """Return an awaitable that waits until all appended events are durable; None if they are durable already.
 
-        The awaitable raises JournalError if events cannot be written. A further call tries again; no event is lost.
+        The awaitable raises JournalError if events cannot be written. Each call tries to write the events again; no
+        event is lost.
         """
         ...
 
     def room(self) -> Maybe:
-        """Return an awaitable that waits until the queue of unwritten events is short enough, or None if it is.
+        """Return an awaitable that waits until the queue of unwritten events is short enough; None if it is short
+        enough already.
 
         The awaitable raises JournalError like ``barrier``.
         """

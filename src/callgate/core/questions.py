@@ -28,7 +28,7 @@ from callgate.words.decisions import (
 from callgate.words.errors import in_words
 from callgate.words.traits import Traits
 
-UNDECIDED = Deny("gate", "no check decided about this call")
+UNDECIDED = Deny("gate", "no check decided this call")
 
 
 def question_about(
@@ -66,12 +66,12 @@ def answer_fault(call: Call, answer: Confirmation) -> str | None:
     """Return the reason to refuse an answer, or None if the answer is valid."""
     case = call.case
     if answer.outcome not in ("yes", "yes_always", "no"):
-        return f"an answer is yes, yes_always or no, not {answer.outcome!r}"
+        return f"the outcome of an answer must be yes, yes_always or no, not {answer.outcome!r}"
     if answer.arguments_hash != case.arguments_hash:
-        return f"the answer was given for other arguments than those of call {call.id}"
+        return f"the answer is for arguments that differ from the arguments of call {call.id}"
     asks = case.traits.asks
     if answer.arguments is not None and any(field.required for field in asks):
-        return f"call {call.id} asks for answers, and its arguments cannot be changed"
+        return f"the arguments of call {call.id} cannot be changed, because it asks the user for answers"
     if answer.outcome != "no" and (asks or answer.answers):
         fault = answers_fault(asks, answer.answers)
         if fault is not None:
@@ -80,9 +80,9 @@ def answer_fault(call: Call, answer: Confirmation) -> str | None:
         try:
             read = case.tool.read(answer.arguments)
         except Exception as error:
-            return f"the changed arguments cannot be read: {in_words(error)}"
+            return f"the changed arguments are invalid: {in_words(error)}"
         if isinstance(read, Rejected):
-            return "the changed arguments are not valid: " + "; ".join(read.errors)
+            return "the changed arguments are invalid: " + "; ".join(read.errors)
         try:
             arguments_hash(call.name, answer.arguments)
         except (TypeError, ValueError) as error:
@@ -90,7 +90,7 @@ def answer_fault(call: Call, answer: Confirmation) -> str | None:
     if answer.always is not None:
         choices = () if call.question is None else call.question.choices
         if answer.always.tool not in (case.name, *(each.tool for each in choices if each.tool)):
-            return f"the policy is for {answer.always.tool}, the question was about {case.name}"
+            return f"the policy is for {answer.always.tool}, but the question was about {case.name}"
         return policy_fault(answer.always)
     return None
 
@@ -105,8 +105,8 @@ def decision_of(call: Call, answer: Confirmation) -> Allow | Deny:
 
 
 def policy_of(call: Call, answer: Confirmation, gate: Gate, now: float) -> ApprovalPolicy | None:
-    """Return the policy of an "always" that the user chose, or the narrowest scope of the question. Return None for
-    any other answer."""
+    """Return the policy that the user chose for an "always", or the policy of the narrowest scope of the question.
+    Return None for any other answer."""
     ask = call.decision
     if answer.outcome != "yes_always" or not isinstance(ask, Ask) or ask.unconditional:
         return None
@@ -130,7 +130,7 @@ def policy_of(call: Call, answer: Confirmation, gate: Gate, now: float) -> Appro
 
 
 def weighed(call: Call, verdict: Decision | None, before: Decision | None) -> Decision:
-    """Return the decision that combines a verdict of the gate with the decision before it."""
+    """Return the combination of a verdict of the gate and the earlier decision."""
     if isinstance(verdict, Ask) and isinstance(before, Allow) and _answered_before(call, verdict):
         verdict = None  # the user allowed exactly this call
     decision = verdict or before or UNDECIDED
@@ -140,7 +140,8 @@ def weighed(call: Call, verdict: Decision | None, before: Decision | None) -> De
 
 
 def _answered_before(call: Call, ask: Ask) -> bool:
-    """Return True if the user answered the same question about the same arguments earlier, also before a restart."""
+    """Return True if the user already answered the same question about the same arguments, in this program or before
+    a restart."""
     question = call.question or call.given.question
     return (
         question is not None
@@ -150,7 +151,7 @@ def _answered_before(call: Call, ask: Ask) -> bool:
 
 
 def _with_change(ask: Ask, before: Allow | Ask) -> Ask:
-    """Return a new question with the changed arguments and the context of hooks from the decision before."""
+    """Return a new question that keeps the changed arguments and the context of hooks of the earlier decision."""
     if before.arguments is not None and ask.arguments is None:
         ask = replace(ask, arguments=before.arguments, changed_by=before.changed_by or before.by)
     return replace(ask, context=before.context) if before.context and not ask.context else ask

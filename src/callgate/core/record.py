@@ -53,10 +53,8 @@ OwnListener = Callable[[Event], None]
 
 @final
 class _Held:
-    """A queue entry for an event that is published when it is durable. Later events wait for it.
-
-    The event is None if it must not be published.
-    """
+    """A queue entry for an event that is published when it is durable. Later events are published after it. The
+    event is None if it must not be published."""
 
     __slots__ = ("event", "number", "waits")
 
@@ -139,12 +137,11 @@ class CallRecord(Generic[L]):
     def write(
         self, event: Durable, *, first: bool = False, then: Callable[[], bool] | None = None
     ) -> Future[None] | None:
-        """Append the event to the journal, update the ledger, and publish the event.
-
-        Return a future that is done when the event is durable, or None if there is nothing to wait for.
+        """Append the event to the journal, update the ledger, and publish the event. Return a future that is done when
+        the event is durable; None if no wait is necessary.
 
         first  publish the event only when it is durable
-        then   called at that moment; returns False if the event must not be published
+        then   callback for this moment; if it returns False, the event is not published
         """
         self._append(event)
         self._number = number = self._number + 1
@@ -166,7 +163,8 @@ class CallRecord(Generic[L]):
         return None if durable is None else shield(durable)
 
     def _is_first(self, event: Durable) -> bool:
-        """Return True if the event is published only when it is durable. CallSettled is if CallStarted was."""
+        """Return True if the event is published only when it is durable. For CallSettled, return True if this also
+        applied to the CallStarted of the call."""
         if type(event) is not CallSettled:
             return True
         if event.call_id not in self._with_effects:
@@ -187,10 +185,8 @@ class CallRecord(Generic[L]):
                 self._schedule()
 
     def deliver(self) -> bool:
-        """Call the listeners with all pending events, between steps of the engine.
-
-        Return False if some events are not durable yet and remain pending.
-        """
+        """Call the listeners with all pending events, between steps of the engine. Return False if some pending
+        events are not durable yet."""
         if self._delivering:
             return True
         self._delivering = True
@@ -214,7 +210,7 @@ class CallRecord(Generic[L]):
                             listener(path, number, event)
                         except Exception as error:
                             self._drop(listener)
-                            note = f"a listener failed and is not called any more: {in_words(error)}"
+                            note = f"a listener raised an exception and was removed: {in_words(error)}"
                             self.write(Noted(event.at, note, "error"))
             return True
         finally:
@@ -223,7 +219,7 @@ class CallRecord(Generic[L]):
     def _hold(
         self, number: int, event: Durable, waiting: Maybe, then: Callable[[], bool] | None
     ) -> Future[None] | None:
-        """Publish the event when ``waiting`` is done."""
+        """Publish the event when the future ``waiting`` is done."""
         if waiting is None:
             if then is None or then():
                 self._publish(event, number)
@@ -240,7 +236,11 @@ class CallRecord(Generic[L]):
         if done.cancelled() or failure is not None:
             assert held.event is not None
             self._failed.append((held.number, held.event))
-            note = Noted(held.event.at, f"this is not on record yet: {in_words(failure)}", "error") if failure else None
+            note = (
+                Noted(held.event.at, f"this event could not be recorded yet: {in_words(failure)}", "error")
+                if failure
+                else None
+            )
             held.event, held.number = note, 0
         else:
             if then is not None and not then():

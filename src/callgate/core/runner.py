@@ -53,10 +53,10 @@ class RunOutcome:
 
 
 class BatchJournal(EventLog, Protocol):
-    """A journal of batches. A call id must name one call in the whole journal."""
+    """A journal of batches. Each call id must be unique in the whole journal."""
 
     def read(self) -> Iterable[Durable]:
-        """Return the events that were recorded before this program."""
+        """Return the events that earlier programs recorded."""
         ...
 
 
@@ -98,7 +98,8 @@ class BatchRunner:
         policies: Iterable[ApprovalPolicy] = (),
         context: Mapping[str, Any] | None = None,
     ) -> RunOutcome:
-        """Run the calls that may run. Calls that are passed with a result are skipped and are not in the outcome."""
+        """Run the calls that may run and return the outcome. Calls that already have a result are skipped and are
+        not in the outcome."""
         batch = _in_order(calls)
         answers = _all_of(Confirmation, confirmations)
         given = _all_of(ApprovalPolicy, policies)
@@ -186,8 +187,8 @@ class _Past:
         return found
 
     def outcome(self, call: ToolCall) -> tuple[Result | None, int]:
-        """Return the result of a call that had started when a program ended, or None if the call may run; and the
-        number of its next attempt."""
+        """Return the result and the number of the next attempt of a call that had started when an earlier program
+        ended. The result is None if the call may run again."""
         entry = self._entry(call.id)
         if entry is None or entry.status is not Status.EXECUTING:
             return None, 1
@@ -214,7 +215,9 @@ class _Past:
         given = arguments_hash(name, arguments)
         is_same = before is None or target is None or given in (before, entry.hashed) or arguments == entry.arguments
         if name != entry.name or not is_same:
-            raise UsageError(f"call id {call.id!r} belongs to another call in the journal; give every call its own id")
+            raise UsageError(
+                f"call id {call.id!r} belongs to another call in the journal; use a unique id for each call"
+            )
 
     def _read(self, call: ToolCall) -> tuple[Target | None, Mapping[str, Any]]:
         raw = call.arguments if call.arguments or call.raw_arguments is None else call.raw_arguments
@@ -227,7 +230,7 @@ class _Past:
 
 
 def _all_of(kind: type[T], given: Iterable[T]) -> tuple[T, ...]:
-    """Return the items as a tuple. Raise UsageError for a single item, or for an item of another type."""
+    """Return the items as a tuple. Raise UsageError for a single item, or for an item of the wrong type."""
     found = (given,) if isinstance(given, kind) else tuple(given)
     wrong = next((each for each in found if not isinstance(each, kind)), None)
     if wrong is not None or isinstance(given, kind):
@@ -241,8 +244,8 @@ def _having(calls: Sequence[ToolCall], *statuses: Status) -> tuple[ToolCall, ...
 
 
 def _in_order(calls: Iterable[ToolCall]) -> list[ToolCall]:
-    """Return the unsettled calls sorted by index. A call without an index is placed after the calls before it in the
-    list."""
+    """Return the unsettled calls sorted by index. A call without an index keeps its position after the calls before
+    it in the list."""
     batch: list[ToolCall] = []
     last = -1
     for call in _all_of(ToolCall, calls):
@@ -250,7 +253,7 @@ def _in_order(calls: Iterable[ToolCall]) -> list[ToolCall]:
             has = "no result" if call.result is None else "a result"
             raise UsageError(
                 f"call {call.id!r} has {has}, but its status is {call.status.value!r}:"
-                " keep status and result of a call together, or pass it with neither"
+                " pass the status together with the result, or neither of them"
             )
         call = _judged_anew(call)
         batch.append(call if call.index >= 0 else replace(call, index=last + 1))
@@ -258,15 +261,13 @@ def _in_order(calls: Iterable[ToolCall]) -> list[ToolCall]:
     ids = [call.id for call in batch]
     if len(set(ids)) != len(ids):
         twice = next(call_id for call_id in ids if ids.count(call_id) > 1)
-        raise UsageError(f"call id {twice!r} is in the batch twice; give every call its own id")
+        raise UsageError(f"call id {twice!r} is in the batch twice; use a unique id for each call")
     return sorted((call for call in batch if not call.settled), key=lambda call: call.index)
 
 
 def _judged_anew(call: ToolCall) -> ToolCall:
-    """Return the call without its Allow, because the program may have changed the arguments.
-
-    An Allow is only kept if the user gave the same arguments with the answer.
-    """
+    """Return the call without its Allow, because the program may have changed the arguments. An Allow is kept only
+    if the user gave the same arguments with the answer."""
     decision = call.decision
     if isinstance(decision, Allow) and (call.edited is None or decision.arguments != call.arguments):
         return replace(call, decision=None)

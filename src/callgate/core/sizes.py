@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from callgate.core.ports import Host
-from callgate.words.calls import Artifact, Result
+from callgate.words.calls import NO_OUTPUT, Artifact, Result
 from callgate.words.errors import in_words
 from callgate.words.events import CallProgressed
 from callgate.words.late_pattern import late_pattern
@@ -21,12 +21,14 @@ _CUT = "… output truncated\n"
 
 
 def cut_progress(text: str) -> str:
-    """Return the text, or a note and its end, because users watch the newest output."""
+    """Return the text. If the text is too long, return a note and the end of the text, because users watch the
+    newest output."""
     return text if len(text) <= PROGRESS_CHARS else _CUT + text[-PROGRESS_CHARS:]
 
 
 def merged_progress(before: CallProgressed, after: CallProgressed) -> CallProgressed:
-    """Merge two progress reports of one call: join the texts up to a limit, and take the newer gauge."""
+    """Return one progress report that combines two reports of a call: the joined texts up to a limit, and the newer
+    gauge."""
     text = cut_progress(before.text + after.text)
     gauge = before if after.current is None else after
     return CallProgressed(after.at, after.call_id, text, gauge.current, gauge.total)
@@ -41,15 +43,16 @@ def size_of(result: Result) -> int:
 
 
 def named_if_empty(name: str, result: Result) -> Result:
-    """Return the result; if it has no content, add a text for the model that names the tool."""
+    """Return the result. If the result has no content, add a text for the model that names the tool."""
     for part in result.content:
         if not isinstance(part, Text) or part.text:
             return result
-    return replace(result, content=(Text(f"({name} completed with no output)"),))
+    return replace(result, content=(Text(NO_OUTPUT.format(name=name)),))
 
 
 def encodable(result: Result) -> Result:
-    """Return the result with escaped lone surrogates, which occur in invalid file names and cannot be in requests."""
+    """Return the result with lone surrogates escaped. Lone surrogates occur in invalid file names and are not
+    allowed in requests."""
     if all(isinstance(part, Image) or _is_encodable(part.text or "") for part in result.content):
         return result
     return replace(result, content=tuple(map(_escaped, result.content)))
@@ -76,7 +79,7 @@ def cut_to(result: Result, limit: int) -> Result:
     if size_of(result) <= limit:
         return result
     full, rest = _split(result)
-    cut = head_and_tail(full, limit, f"{len(full) - limit:,} characters left out")
+    cut = head_and_tail(full, limit, f"{len(full) - limit:,} characters omitted")
     return replace(result, content=(Text(cut), *rest))
 
 
@@ -84,13 +87,13 @@ async def spilled(name: str, call_id: str, result: Result, limit: int, host: Hos
     """Store a result over the limit as an artifact. Return its head and tail with the path of the artifact."""
     full, rest = _split(result)
     data = await _encoded(full)
-    left_out = f"{len(full) - limit:,} of {len(full):,} characters left out"
+    left_out = f"{len(full) - limit:,} of {len(full):,} characters omitted"
     try:
         path = await host.keep(f"{name}-{call_id}.txt", data)
     except Exception as error:  # a full disk does not fail the call
-        note = f"{left_out}; the whole could not be kept: {in_words(error)}"
+        note = f"{left_out}; the full text could not be stored: {in_words(error)}"
         return replace(result, content=(Text(head_and_tail(full, limit, note)), *rest))
-    content = (Text(head_and_tail(full, limit, f"{left_out}; the whole is in {path}")), *rest)
+    content = (Text(head_and_tail(full, limit, f"{left_out}; the full text is in {path}")), *rest)
     return replace(result, content=content, artifacts=(*result.artifacts, Artifact(path, len(data))))
 
 
@@ -123,7 +126,7 @@ def _common_limit(sizes: list[int], limit: int) -> int:
 
 
 async def _encoded(text: str) -> bytes:
-    """Encode a text as bytes, in a thread if it is long."""
+    """Return a text encoded as bytes. A long text is encoded in a thread."""
     if len(text) <= _PIECE:
         return text.encode("utf-8", "surrogatepass")
     pieces = [text[at : at + _PIECE] for at in range(0, len(text), _PIECE)]

@@ -1,7 +1,7 @@
 """Converts messages to the formats of OpenAI (Chat Completions) and Anthropic (Messages), and back.
 
-System prompts are not part of a history: they are left out, pass them as ``Session(system=…)``. Content that a format
-cannot express raises UsageError when it is read, and is replaced by a text when it is written.
+System prompts are not part of a history, so they are left out: pass them as ``Session(system=…)``. Content that a
+format cannot express raises UsageError when it is read, and is replaced by a text when it is written.
 """
 
 from base64 import b64decode, b64encode
@@ -74,7 +74,7 @@ def from_openai(messages: Iterable[Mapping[str, Any]]) -> tuple[Message, ...]:
             )
             _add_results(made, [result])
         else:
-            raise UsageError(f"{reader.place}: there is no role {role!r}")
+            raise UsageError(f"{reader.place}: unknown role {role!r}")
     return tuple(made)
 
 
@@ -104,7 +104,7 @@ def from_anthropic(messages: Iterable[Mapping[str, Any]], model: str = "") -> tu
         if role in _SYSTEM:
             continue
         if role not in ("user", "assistant"):
-            raise UsageError(f"{reader.place}: there is no role {role!r}")
+            raise UsageError(f"{reader.place}: unknown role {role!r}")
         parts = reader.parts(reader.value.get("content"), lambda each, block: each.anthropic_block(block, names))
         if role == "assistant":
             names.update((part.id, part.name) for part in parts if isinstance(part, CallPart))
@@ -197,7 +197,7 @@ def _named(made: Sequence[Message], role: Any, parts: tuple[Part, ...], model: s
 
 
 def _add_results(made: list[Message], results: Sequence[ResultPart]) -> None:
-    """Add results to the last message if it has results, otherwise as a message."""
+    """Add results to the last message if it has results, otherwise append a message with the results."""
     if results and made and made[-1].role == "tool":
         made[-1] = Message(made[-1].id, "tool", (*made[-1].parts, *results))
     elif results:
@@ -206,7 +206,7 @@ def _add_results(made: list[Message], results: Sequence[ResultPart]) -> None:
 
 def _object(value: Any, place: str) -> Json:
     if not isinstance(value, Mapping):
-        raise UsageError(f"{place} is no object: {value!r:.80}")
+        raise UsageError(f"{place} is not an object: {value!r:.80}")
     return dict(cast("Mapping[str, Any]", value))
 
 
@@ -287,7 +287,7 @@ class _Reader:
     def data_url(self, url: str) -> tuple[str, bytes]:
         head, comma, data = url.partition(",")
         if not comma or not head.endswith(";base64"):
-            raise UsageError(f"{self.place}: this is no data URL with base64: {url:.60}")
+            raise UsageError(f"{self.place}: this is not a data URL with base64: {url:.60}")
         return head.removeprefix("data:").removesuffix(";base64"), self.decoded(data)
 
 

@@ -77,8 +77,8 @@ class Excerpt:
 
 
 def excerpt(text: str, *, lines: int, chars: int) -> Excerpt:
-    """Return the beginning of a text with at most this number of lines and characters. An escaped character is one
-    character."""
+    """Return the beginning of a text with at most this number of lines and characters. An escaped character counts
+    as one character."""
     found = text.split("\n")
     kept: list[str] = []
     room = max(chars, 0)

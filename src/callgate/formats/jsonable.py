@@ -39,7 +39,7 @@ def to_sparse(value: object) -> dict[str, Any]:
     """Convert a dataclass to JSON without fields that have their default value and without the top-level ``type``.
     The caller of ``from_json`` must pass the class."""
     if not is_dataclass(type(value)):
-        raise TypeError(f"only a noun has fields to leave out: {value!r}")
+        raise TypeError(f"only a value type has fields that can be omitted: {value!r}")
     out = _SPARSE[type(value)](value)
     del out["type"]
     return out
@@ -60,7 +60,7 @@ def from_json(kind: Any, data: Any) -> Any:
     except _MISFITS as error:
         # the error of a union contains the names
         name = kind.__name__ if isinstance(kind, type) else "any of its classes"
-        raise UsageError(f"this is not the JSON of {name}: {in_words(error)}") from error
+        raise UsageError(f"invalid JSON for {name}: {in_words(error)}") from error
 
 
 def misfit(value: object) -> str | None:
@@ -69,12 +69,12 @@ def misfit(value: object) -> str | None:
     try:
         written = _CHECKED[type(value)](value)
         if loads(dumps(written, allow_nan=False)) != written:
-            return "it holds a value that JSON does not keep as it is"
+            return "a value changes when it is converted to JSON and back"
         again = to_json(_reader(type(value))(written))
     except _MISFITS as error:
         return str(error)
     other = [name for name, item in again.items() if item != written[name]]  # a dataclass of another class, or none
-    return f"{other[0]}: it is not what is wanted there" if other else None
+    return f"{other[0]}: the value has the wrong type" if other else None
 
 
 # Writing is based on the values: a value that does not match its annotation is written too.
@@ -137,7 +137,7 @@ def _write_bytes(value: bytes) -> str:
 
 
 def _refuse(value: object) -> Any:
-    raise TypeError(f"a function cannot be written down: {value!r}")
+    raise TypeError(f"a function cannot be written as JSON: {value!r}")
 
 
 class _Base64(str):
@@ -180,7 +180,7 @@ def _read_float(data: Any) -> Any:
         return data
     if isinstance(data, int):
         return float(data)
-    raise TypeError(f"a number is wanted, not {type(data).__name__}")
+    raise TypeError(f"expected a number, not {type(data).__name__}")
 
 
 @cache
@@ -188,7 +188,7 @@ def _plain_reader(kind: type) -> Turn:
     def read(data: Any) -> Any:
         if type(data) is kind or (isinstance(data, kind) and type(data) is not _Base64):
             return data
-        raise TypeError(f"{'an object' if kind is Mapping else kind.__name__} is wanted, not {type(data).__name__}")
+        raise TypeError(f"expected {'an object' if kind is Mapping else kind.__name__}, not {type(data).__name__}")
 
     return read
 
@@ -200,7 +200,7 @@ def _literal_reader(allowed: tuple[Any, ...]) -> Turn:
         try:
             return known[data]
         except (KeyError, TypeError):
-            raise ValueError(f"{data!r:.80} is none of {', '.join(map(repr, allowed))}") from None
+            raise ValueError(f"{data!r:.80} is not one of {', '.join(map(repr, allowed))}") from None
 
     return read
 
@@ -210,12 +210,12 @@ def _tuple_reader(kinds: tuple[Any, ...]) -> Turn:
 
     def read_any(data: Any) -> tuple[Any, ...]:
         if not isinstance(data, list | tuple):
-            raise TypeError(f"a list is wanted, not {type(data).__name__}")
+            raise TypeError(f"expected a list, not {type(data).__name__}")
         return tuple(map(reads[0], cast(list[Any], data)))
 
     def read_fixed(data: Any) -> tuple[Any, ...]:
         if not isinstance(data, list | tuple) or len(cast(list[Any], data)) != len(reads):
-            raise TypeError(f"a list of {len(reads)} is wanted")
+            raise TypeError(f"expected a list of {len(reads)} values")
         return tuple(read(item) for read, item in zip(reads, cast(list[Any], data), strict=True))
 
     return read_any if ... in kinds else read_fixed
@@ -245,7 +245,7 @@ def _union_reader(kind: Any) -> Turn:
                 return read_other(data)
         if is_closed:
             found = repr(name) if isinstance(name, str) else f"{type(cast(Any, data)).__name__} without a type"
-            raise ValueError(f"{found} is none of {', '.join(getattr(each, '__name__', '?') for each in reads)}")
+            raise ValueError(f"{found} is not one of {', '.join(getattr(each, '__name__', '?') for each in reads)}")
         return cast(Any, data)
 
     return read
@@ -270,7 +270,7 @@ def _noun_reader(cls: type) -> Turn:
     def read(data: Any) -> Any:
         nonlocal read_fields
         if type(data) is not dict and not isinstance(data, Mapping):
-            raise TypeError(f"{cls.__name__} is an object, not {type(data).__name__}")
+            raise TypeError(f"{cls.__name__} must be an object, not {type(data).__name__}")
         if read_fields is None:
             read_fields = _fields_reader(cls)
         return read_fields(data)

@@ -13,10 +13,11 @@ from callgate.conversation.feature import Feature, FeaturePart, Handler, OpenSes
 from callgate.conversation.reminders import reminder
 from callgate.core.capabilities import host_part
 from callgate.words.errors import ToolFailure
-from callgate.words.events import Compacted, Forked, MessageAdded, Noted, TurnEnded
+from callgate.words.events import Forked, MessageAdded, Noted, TurnEnded
 from callgate.words.inputs import MoveToBackground
 from callgate.words.model import Abilities
 from callgate.words.notices import NoticeAdded, NoticeDelivered, NoticeKind
+from callgate.words.turns import Compacted
 
 if TYPE_CHECKING:
     from callgate.host.tasks import BackgroundTask, BackgroundTasks
@@ -132,7 +133,7 @@ class NoticesPart(FeaturePart):
         for task in self.tasks:
             if task.earlier and task.status == "running":
                 self._opened.session.warn(
-                    f"background task {task.id} of an earlier start still runs: {task.record.label[:80]}"
+                    f"background task {task.id} of an earlier start is still running: {task.record.label[:80]}"
                 )
 
     @property

@@ -1,7 +1,8 @@
 """Describes the environment of a session to the model.
 
-Git is not run: its settings could name a program to run, and scanning the files would delay the first request. The
-branch and an unfinished operation are read from the files of the repository. The model can run ``git status``.
+The program ``git`` is not run, because the settings of git could name a program to run, and a scan of the files
+would delay the first request. The branch and an unfinished operation are read from the files of the repository. The
+model can run ``git status``.
 """
 
 import os
@@ -21,7 +22,7 @@ _UNDER_WAY = {
     "REVERT_HEAD": "a revert",
     "BISECT_LOG": "a bisection",
 }
-_ELSEWHERE = "Write and Edit work in the workspace alone"
+_ELSEWHERE = "Write and Edit work only in the workspace"
 _LONGEST_NAME = 200
 _LONGEST_HEAD = 1_000
 
@@ -29,17 +30,17 @@ _LONGEST_HEAD = 1_000
 def describe_environment(root: Path, *, model: str, now: float, added: Sequence[Path] = ()) -> str:
     """Return the section of the prompt that describes the environment. Blocks for a few small reads."""
     lines = [f"Working folder: {visible(str(root))}"]
-    lines += [f"Further folder, to read in ({_ELSEWHERE}): {visible(str(each))}" for each in added]
+    lines += [f"Further folder, read-only ({_ELSEWHERE}): {visible(str(each))}" for each in added]
     lines.append(f"Git: {_git(root)}")
     lines.append(f"Platform: {_platform()}")
-    lines.append(f"Date when the session began: {datetime.fromtimestamp(now).astimezone():%Y-%m-%d, %A}")
+    lines.append(f"Date at the start of the session: {datetime.fromtimestamp(now).astimezone():%Y-%m-%d, %A}")
     lines.append(f"Model: {visible(model)}")
     return enclosed("environment", "\n".join(lines))
 
 
 def repository_top(folder: Path) -> Path | None:
-    """Return the nearest folder that contains a git repository, starting with the folder itself and continuing with
-    its parents; None if there is none."""
+    """Return the nearest folder that contains a git repository: the folder itself or one of its parents. Return None
+    if there is no repository."""
     return next((each for each in (folder, *folder.parents) if os.path.lexists(each / ".git")), None)
 
 
@@ -59,10 +60,10 @@ def _git(root: Path) -> str:
     if branch:
         said = f"branch {branch}"
     else:
-        said = f"no branch, at commit {head[:12]}" if head[:12].isalnum() else "a repository that cannot be read"
+        said = f"no branch, at commit {head[:12]}" if head[:12].isalnum() else "unreadable repository"
     under_way = next((name for file, name in _UNDER_WAY.items() if os.path.lexists(records / file)), None)
-    said = said if under_way is None else f"{said}, {under_way} is under way"
-    return said if top == root else f"{said}; the repository begins at {visible(str(top))}"
+    said = said if under_way is None else f"{said}, {under_way} is in progress"
+    return said if top == root else f"{said}; the top of the repository is {visible(str(top))}"
 
 
 def _records(git: Path) -> Path:

@@ -40,6 +40,6 @@ def enclosed(tag: str, text: str, **attributes: str) -> str:
 
 
 def enclosed_length(tag: str, text: str) -> int:
-    """Return the number of characters between tags of this name in a prompt, including the tags."""
+    """Return the number of characters between the tags with this name in a prompt, including the tags."""
     found = re.finditer(rf"<{tag}(?: [^>\n]*)?>\n.*?\n</{tag}>", text, re.DOTALL)
     return sum(match.end() - match.start() for match in found)

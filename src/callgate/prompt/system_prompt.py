@@ -1,12 +1,12 @@
 """Composes the system prompt.
 
 An override is the whole prompt. Otherwise the prompt begins with the text of a coordinator, of the chosen agent, or of
-the user, or with the shipped text. Then follow appended text, the text about the tools, the note about the mode,
-instructions from files, and the description of the environment.
+the user; without such a text, with the shipped text. Then follow appended text, the text about the tools, the note
+about the mode, instructions from files, and the description of the environment.
 
-The shipped text has sections, one file each. A file of the same name in the folder ``prompt`` of the user's settings
-replaces a section; an empty file removes it. A line that begins with ``{Bash}`` or ``{Read,Grep}`` is included only
-if the session has these tools.
+The shipped text has sections, one file for each section. A file with the same name in the folder ``prompt`` of the
+user's settings replaces a section; an empty file removes the section. A line that begins with ``{Bash}`` or
+``{Read,Grep}`` is included only if the session has these tools.
 """
 
 from collections.abc import Collection, Sequence
@@ -20,7 +20,7 @@ from callgate.words.noun import noun
 
 SECTIONS = ("role", "work", "code", "gate", "sources", "answers")
 """The shipped sections in their order; another prompt replaces all of them."""
-SHORT_SECTIONS = ("role", "answers")
+SHORT_SECTIONS = ("role", "small")
 """The sections of a short prompt, for a model with a small context window."""
 OWN_FILE = "system-prompt.md"
 """The user's own prompt in the settings folder, which replaces the shipped sections."""
@@ -31,9 +31,9 @@ _NEEDS = late_pattern(r"^\{(\w+(?:,\w+)*)\}")
 class PromptWishes:
     """The texts that the user requested for a prompt.
 
-    override                 the whole prompt
+    override                the whole prompt
     coordinator, agent, own  texts that replace the shipped text
-    appended                 text that follows the first text
+    appended                text that follows the first text
     """
 
     override: PromptPart | None = None
@@ -45,7 +45,7 @@ class PromptWishes:
 
 @noun
 class PromptFacts:
-    """The facts about a session from which its prompt is composed.
+    """The facts about a session that its prompt depends on.
 
     attended  True if a user is present
     folder    the folder of the user's settings
@@ -62,12 +62,12 @@ class PromptFacts:
 
 
 def build_prompt(facts: PromptFacts, wishes: PromptWishes | None = None) -> SystemPrompt:
-    """Return the system prompt of a session, which never changes afterwards. Blocks for small reads. Raise
-    UsageError if the wishes conflict."""
+    """Return the system prompt of a session. The prompt does not change during the session. Blocks for small reads.
+    Raise UsageError if the wishes conflict."""
     wished = wishes or PromptWishes()
     if wished.coordinator is not None and wished.agent is not None:
         raise UsageError(
-            f"the coordinator gives work to agents and is none itself: leave out the agent ({wished.agent.origin}), "
+            f"coordinator mode and an agent cannot be combined: remove the agent ({wished.agent.origin}) "
             "or the coordinator mode"
         )
     if wished.override is not None:
@@ -113,7 +113,7 @@ def _replacement(path: Path, name: str, notes: list[str]) -> PromptPart | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, UnicodeDecodeError) as error:
-        notes.append(f"{path} was not read, so the shipped text counts: {getattr(error, 'strerror', None) or error}")
+        notes.append(f"{path} was not read, so the built-in text is used: {getattr(error, 'strerror', None) or error}")
         return None
 
 

@@ -13,7 +13,7 @@ _EVERY = 0.25  # seconds; only while a question is open
 class AnswerMailbox:
     """A mailbox that polls the journal for answers of other programs while questions are open.
 
-    take    callback for an answer; if it returns False, the answer stays in the mailbox
+    take    callback for an answer; if the callback returns False, the answer stays in the mailbox
     waits   callback that returns True while a question is open
     report  callback for the error text of each answer that cannot be read
     """

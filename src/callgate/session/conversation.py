@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from callgate.conversation.equipment import Equipment
@@ -20,7 +21,7 @@ from callgate.session.history import HistoryEdits
 from callgate.session.nesting import NAME as NESTING
 from callgate.session.nesting import NestingPart
 from callgate.session.program_calls import CLOSED
-from callgate.session.run import RunResult, SyncLoop, run
+from callgate.session.run import RunResult, Runs, SyncLoop, run
 from callgate.session.view import SessionView
 from callgate.session.work import BUSY, PromptRun, Work
 from callgate.words import inputs
@@ -33,18 +34,17 @@ from callgate.words.events import (
     InputRefused,
     MessageAdded,
     ModelSet,
-    Noted,
     RunEnded,
     SessionStatus,
 )
 from callgate.words.inputs import Input, Prompt
 from callgate.words.limits import LoopLimits
-from callgate.words.messages import Message, Spent
-from callgate.words.model import EFFORTS, Effort, EffortInForce, StopReason, WantedEffort
+from callgate.words.messages import Message
+from callgate.words.model import EFFORTS, StopReason, WantedEffort
 from callgate.words.session_event import AgentPath, SessionEvent
 
 if TYPE_CHECKING:
-    from callgate.transcript.token_count import ContextUse
+    from callgate.session.controls import SessionControls
 
 T = TypeVar("T")
 _AT_END: tuple[SessionStatus, ...] = ("idle", "paused", "closed")
@@ -66,11 +66,8 @@ class Conversation(SessionView):
     ) -> None:
         self._opened = opened
         self._record = opened.record
-        self.host = opened.host
         self.deps = equipment.deps
-        self.cheap = opened.cheap
-        self.folders: tuple[str, ...] = ()
-        """Further folders of the user, set by the creator of the session."""
+        """The object that tools read as ``run.deps``."""
         self._toolbox = equipment.toolbox
         self._now = opened.now
         self._journal = opened.journal
@@ -80,9 +77,8 @@ class Conversation(SessionView):
         features.folded(self._ledger)
         self._history = HistoryEdits(opened, features)
         self._work = Work(equipment, self._history, limits, notes)
-        self.nesting = opened.needed(NESTING, NestingPart)
-        """The part of the feature ``nesting``, used by nested sessions."""
-        self.nesting.aclose = self.aclose
+        self._nesting = opened.needed(NESTING, NestingPart)
+        self._nesting.aclose = self.aclose
         self._end_task: asyncio.Task[None] | None = None
         self._discards_pending = False  # when it is closed
         self._sync = SyncLoop()
@@ -105,6 +101,13 @@ class Conversation(SessionView):
     async def __aexit__(self, *exc: object) -> None:
         await self.aclose()
 
+    @cached_property
+    def controls(self) -> SessionControls:
+        """State and operations that only interfaces use, such as the terminal: see SessionControls."""
+        from callgate.session.controls import SessionControls  # costly, and many programs need no interface
+
+        return SessionControls(self._opened, self._work)
+
     @property
     def id(self) -> str:
         """The id of the stored session, the same after a restart; empty if the session is not stored."""
@@ -117,8 +120,8 @@ class Conversation(SessionView):
 
     @property
     def status(self) -> SessionStatus:
-        """The status of the session. ``paused``: a turn is unfinished, or prompts of an earlier program are queued;
-        send Continue or a new Prompt."""
+        """The status of the session. The status is ``paused`` if a turn is unfinished, or if prompts of an earlier
+        program are queued; send Continue or a new Prompt."""
         return self._work.status
 
     @property
@@ -127,36 +130,9 @@ class Conversation(SessionView):
         return self._work.model
 
     @property
-    def window(self) -> int | None:
-        """The size of the model's context window in tokens; None if it is unknown."""
-        return self._work.window
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Notes for the user about the start of the session, such as skipped settings. An interface may show them at
-        once; the first work writes each of them as a Noted event."""
-        return self._work.notes
-
-    @property
-    def effort_in_force(self) -> EffortInForce:
-        """The effort of the next request: the wanted effort, its source, and the level that is sent to the model."""
-        return self._work.effort
-
-    @property
-    def efforts(self) -> tuple[Effort, ...]:
-        """The effort levels that the model supports, lowest first."""
-        return self._work.answerer.abilities.efforts
-
-    @property
-    def open_spent(self) -> Spent | None:
-        """Tokens and price of the message in an open turn; None without one. When the turn has ended, they are
-        included in ``costs``."""
-        return self._work.open_spent
-
-    @property
     def questions(self) -> tuple[Question, ...]:
         """The open questions of this session and of its nested sessions."""
-        return self.nesting.open
+        return self._nesting.open
 
     # ---- inputs and events --------------------------------------------------------------------------------------
 
@@ -165,10 +141,10 @@ class Conversation(SessionView):
         is sent as a Prompt.
 
         The reply has the events of this session, and the questions of its nested sessions. It ends when the session
-        rests or waits for the answer to a question. With ``until="idle"`` the reply continues after a question, for
-        answers that another interface sends.
+        has no more work, or when a question waits for an answer. With ``until="idle"`` the reply continues after a
+        question, for answers that another interface sends.
         """
-        reply = Reply(self, AT_REST if until == "rest" else _AT_END)
+        reply = Reply(self._work, AT_REST if until == "rest" else _AT_END)
         self.post(sent)
         return reply
 
@@ -177,12 +153,12 @@ class Conversation(SessionView):
     @overload
     async def run(self, sent: Input | str, *, output: type[T]) -> RunResult[T]: ...
     async def run(self, sent: Input | str, *, output: Any = str) -> RunResult[Any]:
-        """Send an input, wait until the session rests, and return a RunResult.
+        """Send an input, wait until the session is idle, and return a RunResult.
 
         output  the type of the answer: the model receives its JSON Schema and the answer is validated; an invalid
                 answer is sent back to the model once
         """
-        return await run(self, sent, output)
+        return await run(Runs(self._work, self._nesting, self._post), sent, output)
 
     @overload
     def run_sync(self, sent: Input | str) -> RunResult[str]: ...
@@ -203,8 +179,8 @@ class Conversation(SessionView):
         UsageError if ``after`` is not a position of this session.
         """
         if after is not None and (type(after) is not int or not 0 <= after <= self.position):
-            raise UsageError(f"after= takes a position of this session, 0 to {self.position}, not {after!r:.40}")
-        return EventStream(self, ("closed",), lambda found: found, after=after)
+            raise UsageError(f"after= must be a position of this session, 0 to {self.position}, not {after!r:.40}")
+        return EventStream(self._work, ("closed",), lambda found: found, after=after)
 
     @property
     def position(self) -> int:
@@ -212,9 +188,9 @@ class Conversation(SessionView):
         return self._record.position
 
     async def events_after(self, number: int) -> Sequence[tuple[int, Event]]:
-        """Return the recorded events with a higher number, with their numbers. In a stored session secrets are
-        masked."""
-        return await self._journal.after(number)
+        """Return the recorded events with a number higher than the given number, each with its number. In a stored
+        session secrets are masked."""
+        return await self._record.after(number)
 
     def import_history(self, messages: Sequence[Message]) -> None:
         """Add earlier messages to a new session, see ``callgate.formats.chat_history``. The next prompt continues them.
@@ -230,13 +206,16 @@ class Conversation(SessionView):
             self._record.write(RunEnded(self._now(), "done"))
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None = None, *, by: str, id: str = "") -> Result:
-        """Run a tool call for a program and return the result. The call passes the same stages as a call of the model:
-        gate, questions, hooks, locks, staging and record. The next request sends the call and its result to the model.
+        """Run a tool call for a program and return the result.
 
-        Calls of one program share a message and run concurrently if their locks allow it. While a turn of the model is
-        open, they wait for its end. Every outcome is a Result; its code is ``never_started`` if the session is closed,
-        a hook refuses the program, or an unfinished turn waits for Continue. After a crash the call is not run again;
-        the log has the recorded part of it. A cancel cancels the call. Raise StateError inside a tool of this session.
+        The call passes the same stages as a call of the model: gate, questions, hooks, locks, staging and record. The
+        next request sends the call and its result to the model. Calls of one program share a message and run
+        concurrently if their locks allow it. While a turn of the model is open, the calls wait for its end.
+
+        Every outcome is a Result. Its code is ``never_started`` if the session is closed, if a hook refuses the
+        program, or if an unfinished turn waits for Continue. After a crash the call is not run again; the recorded part
+        of the call is in the log. If the awaiting task is cancelled, the call is cancelled. Raise StateError inside a
+        tool of this session.
 
         name       the name of the tool
         arguments  the arguments of the tool, as a JSON object
@@ -250,17 +229,6 @@ class Conversation(SessionView):
         UsageError inside a running event loop."""
         return self._sync.wait_for(self.call(name, arguments, by=by, id=id), "call_sync")
 
-    async def recap(self) -> str:
-        """Return a summary of the work in at most 40 words, written by the cheap model. Raise UsageError if the
-        session has no messages, and ModelError if the model fails."""
-        from callgate.compaction.plain_request import UnusedAnswers  # seldom used
-        from callgate.compaction.summaries import recap_of
-
-        if not self.messages:
-            raise UsageError("Nothing was said yet, so there is nothing to recap.")
-        paid = UnusedAnswers("recap", self._record, self.host.clock, self._opened.price)
-        return await recap_of(self.messages, self.cheap or self._work.answerer, paid)
-
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call the listener with each new event of this session and of its nested sessions. Return a function that
         removes the listener. The path of an event names the session that wrote the event, see ``SessionEvent``."""
@@ -271,25 +239,11 @@ class Conversation(SessionView):
         if the session is closed."""
         self._post(Prompt(sent) if isinstance(sent, str) else sent, None)
 
-    def post_run(self, sent: Input, run: PromptRun) -> PromptRun | None:
-        """Send an input. Return the run that it starts or continues, or None. ``run`` is used for a new run."""
-        busy = self._work.loop is not None and self._work.run is not None and self._work.run.state == "running"
-        current = self._work.run if busy else None
-        refusal = self._post(sent, run)
-        if refusal is not None and (current is None or isinstance(sent, Prompt)):
-            run.refuse(refusal)
-            return run
-        return run if self._work.has(run) else current
-
-    def is_last(self, run: PromptRun) -> bool:
-        """Return True if no other run has begun after this one."""
-        return self._work.run is run
-
     def _post(self, sent: Input, run: PromptRun | None) -> str | None:
         if self.status == "closed":
             raise StateError("the session is closed")
         known = isinstance(sent, Input) or type(sent) in self._features.inputs
-        refusal = misfit(sent) or self._take(sent, run) if known else f"there is no input {type(sent).__name__}"
+        refusal = misfit(sent) or self._take(sent, run) if known else f"unknown input {type(sent).__name__}"
         self._history.touched()
         if refusal is not None:
             self._record.publish(InputRefused(self._now(), type(sent).__name__, refusal))
@@ -298,39 +252,18 @@ class Conversation(SessionView):
     async def ask(
         self, fields: Sequence[AskedField] = (), *, by: str, text: str = "", name: str = "question", id: str = ""
     ) -> tuple[FieldAnswer, ...] | None:
-        """Ask the user a question that belongs to no call, in every interface. Return the answers to the fields, or
-        None if the user refuses, if there is no answer before the timeout, or if the mode never asks. A cancel
-        withdraws the question.
+        """Ask the user a question that belongs to no call, in every interface.
 
-        fields  the fields of the question; without fields it is answered by yes or no
+        Return the answers to the fields. Return None if the user refuses, if there is no answer before the timeout, or
+        if the mode never asks. If the awaiting task is cancelled, the question is withdrawn.
+
+        fields  the fields of the question; a question without fields is answered with "yes" or "no"
         by      the name of the program that asks
         text    the text of the question
         name    a name for the kind of question, shown instead of a tool name
-        id      keeps the question open across a restart: the next ``ask`` with this id returns the answer, which is
-                returned once
+        id      keeps the question open across a restart: the next ``ask`` with this id returns the answer, once
         """
         return await self._work.ask(fields, by=by, text=text, name=name, id=id)
-
-    def note(self, text: str) -> None:
-        """Write a note for the user as a Noted event. Do nothing if the session is closed."""
-        if self.status != "closed":
-            self._record.write(Noted(self._now(), text))
-
-    def inform(self, text: str) -> None:
-        """Write a note for the user, and a notice with the same text for the model."""
-        self.note(text)
-        if self.status != "closed" and self._notices is not None:
-            self._notices.add("server", text)
-
-    def deliver(self) -> bool:
-        """Call the listeners with all pending events at once, not in the next iteration of the event loop. Return
-        False if some events are not durable yet."""
-        return self._record.deliver()
-
-    def take_failure(self) -> Exception | None:
-        """Return the exception that ended the last work and clear it; None if there is none."""
-        failure, self._work.failure = self._work.failure, None
-        return failure
 
     def _take(self, sent: Input, run: PromptRun | None) -> str | None:
         """Handle an input. Return None, or the reason if the input is refused."""
@@ -349,12 +282,12 @@ class Conversation(SessionView):
             case inputs.CancelCall():
                 return self._cancel(sent)
             case inputs.Answer():
-                return self.nesting.answer(sent.confirmation)
+                return self._nesting.answer(sent.confirmation)
             case inputs.SetModel():
                 return self._set_model(sent.model)
             case inputs.SetEffort():
                 return self._set_effort(sent.effort)
-            case inputs.SetMode() if (refusal := self.nesting.refuse_mode(sent.mode)) is not None:
+            case inputs.SetMode() if (refusal := self._nesting.refuse_mode(sent.mode)) is not None:
                 return refusal
             case inputs.SetMode() | inputs.SetTitle() | inputs.SetTags() | inputs.Snip() | inputs.Trim():
                 return self._history.settle(sent)
@@ -371,7 +304,7 @@ class Conversation(SessionView):
     def _take_by_feature(self, name: str, sent: Input) -> str | None:
         handler = self._features.inputs.get(type(sent))
         if handler is None:
-            return f"this session has no feature that takes {name}"
+            return f"this session has no feature that handles {name}"
         if handler.when == "between" and self._work.is_busy:
             return BUSY
         found = handler.act(sent)
@@ -394,14 +327,14 @@ class Conversation(SessionView):
     def _interrupt(self, because: str) -> str | None:
         stopped, loop = self._features.interrupt(because), self._work.loop
         if loop is None:
-            return None if stopped else "nothing is under way that could be interrupted"
+            return None if stopped else "no work is running that could be interrupted"
         self._work.set_status("working")
         loop.interrupt(because)
         return None
 
     def _cancel(self, sent: inputs.CancelCall) -> str | None:
         cancelled = self._work.calls.cancel(sent.call_id, sent.reason or "Cancelled by the user.")
-        return None if cancelled else f"there is no call {sent.call_id!r} under way"
+        return None if cancelled else f"no call {sent.call_id!r} is running"
 
     def _set_model(self, name: str) -> str | None:
         model = self._models.get(name)
@@ -414,7 +347,8 @@ class Conversation(SessionView):
         return None
 
     async def _open_and_use(self, open_model: Callable[[str], Model], name: str) -> str | None:
-        """Open a model in a thread, because a command may print its key. Return None, or the reason for a failure."""
+        """Open a model in a thread, because a command may print the key of the model. Return None, or the reason for
+        a failure."""
         try:
             model = await asyncio.to_thread(open_model, name)
         except CallgateError as error:
@@ -427,35 +361,12 @@ class Conversation(SessionView):
         self._record.write(ModelSet(self._now(), model.name))
         self._work.use_model(model)
 
-    def context_use(self) -> ContextUse:
-        """Return the use of the context window by the next request: its tokens, the share of each kind of content,
-        and the limits for a warning, a compaction and a refusal."""
-        from callgate.compaction.compaction_feature import CompactionPart
-
-        found = self._opened.part("compaction", CompactionPart)
-        return (found or CompactionPart(self._opened, None, automatic=False)).history.use()
-
     def _set_effort(self, effort: WantedEffort) -> str | None:
         if effort not in (*EFFORTS, "auto"):
             return f"there is no effort {effort!r}; there are {', '.join(EFFORTS)} and auto"
         self._record.write(EffortSet(self._now(), effort))
         self._work.use_effort(effort)
         return None
-
-    # ---- for sessions inside this one ---------------------------------------------------------------------------
-
-    def running_call(self) -> tuple[str, ...]:
-        """Return the lineage of the call that runs in the current task, or of the only running call; empty if there is
-        none.
-
-        A nested session with this lineage never waits for locks of that call.
-        """
-        executor = self._work.executor
-        try:
-            task = asyncio.current_task()
-        except RuntimeError:  # a tool in a thread
-            task = None
-        return () if executor is None else executor.lineage_of(task)
 
     # ---- the end ------------------------------------------------------------------------------------------------
 
@@ -473,11 +384,11 @@ class Conversation(SessionView):
 
     async def _end(self) -> None:
         self._work.closing = self._work.calls.is_closed = True
-        await self.nesting.mailbox.aclose()
+        await self._nesting.mailbox.aclose()
         self._features.interrupt(CLOSED)
         await self._work.ended(CLOSED)
         await self._features.close(discard=self._discards_pending)
-        self.deliver()
+        self._record.deliver()
         try:
             await self._journal.aclose()
         except JournalError as error:
@@ -485,5 +396,5 @@ class Conversation(SessionView):
             raise
         finally:
             self._work.set_status("closed")
-            self.deliver()
+            self._record.deliver()
             self._work.calls.close()

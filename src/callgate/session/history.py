@@ -6,12 +6,13 @@ from callgate.conversation.feature import OpenSession
 from callgate.conversation.feature_set import FeatureSet
 from callgate.conversation.ledger import Ledger
 from callgate.transcript.compact import trimmed
-from callgate.words.events import Branched, Durable, MetadataSet, ModeSet, Rewound, Snipped
+from callgate.words.events import Durable, MetadataSet, ModeSet
 from callgate.words.inputs import Branch, Rewind, SetMode, SetTags, SetTitle, Snip, Trim
+from callgate.words.turns import Branched, Rewound, Snipped
 
 
 class HistoryEdits:
-    """The edits of one conversation. Each edit returns None, or the reason why it was not done."""
+    """The edits of one conversation. Each edit returns None, or the reason if the edit was not applied."""
 
     def __init__(self, opened: OpenSession, features: FeatureSet) -> None:
         self._record = opened.record
@@ -30,7 +31,7 @@ class HistoryEdits:
         self._is_stale = self._is_stale or self._is_reading
 
     def settle(self, sent: SetMode | SetTitle | SetTags | Snip | Trim) -> str | None:
-        """Do an edit that is also allowed during a turn. Return None, or the reason why it was not done."""
+        """Apply an edit that is also allowed during a turn. Return None, or the reason if the edit was not applied."""
         match sent:
             case SetMode():
                 self._record.write(ModeSet(self._now(), sent.mode))
@@ -48,19 +49,21 @@ class HistoryEdits:
         known = {message.id for message in self._ledger.messages}
         unknown = [each for each in message_ids if each not in known]
         if unknown or not message_ids:
-            return f"there is no message {unknown[0]!r} before the model" if unknown else "no message was named"
+            return (
+                f"the history that the model sees has no message {unknown[0]!r}" if unknown else "message_ids is empty"
+            )
         for each in message_ids:  # one event for each message, so that a rewind keeps or removes both
             self._record.write(Snipped(self._now(), (each,)))
         return None
 
     def _trim(self, sent: Trim) -> str | None:
         if sent.over < 1 or sent.keep < 0:
-            return "over is a number of characters, keep a number of messages"
+            return "over must be at least 1 character, keep at least 0 messages"
         view = self._ledger.view
         found = trimmed(view.messages, at=self._now(), over=sent.over, keep_last=sent.keep, done=view.replaced)
         for replaced in found:
             self._record.write(replaced)
-        return None if found else "no result is that long"
+        return None if found else "no result is longer than that"
 
     async def move(self, sent: Rewind | Branch) -> str | None:
         """Apply a Rewind or Branch input and rebuild the ledger. Return None, or the reason if the input is refused."""
@@ -70,9 +73,12 @@ class HistoryEdits:
         if message is None:
             return f"there is no message {sent.message_id!r}"
         if isinstance(sent, Rewind) and message.role == "tool":
-            return f"{message.id} holds results: a call and its result go together, so name the message before it"
+            return f"{message.id} contains results: a call and its result belong together, so use the message before it"
         if isinstance(sent, Branch) and message.calls:
-            return f"{message.id} has calls: a call and its result go together, so name the message with the results"
+            return (
+                f"{message.id} contains calls: a call and its result belong together, so use the message with the "
+                "results"
+            )
         await self._features.moving()
         kind = Rewound if isinstance(sent, Rewind) else Branched
         self._record.write(kind(self._now(), message.id, self._ledger.counted))
@@ -81,7 +87,7 @@ class HistoryEdits:
         return None
 
     async def read_again(self) -> None:
-        """Rebuild the ledger from the live events of the log, if it is outdated."""
+        """Rebuild the ledger from the live events of the log, if the ledger is outdated."""
         while self._is_stale:
             self._is_stale, self._is_reading = False, True
             try:

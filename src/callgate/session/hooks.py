@@ -26,7 +26,7 @@ from callgate.words.noun import noun
 
 _NOTIFY_TIMEOUT = 60.0
 _LAST_WORDS, _GRACE = 10.0, 5.0
-_INTERRUPTED = "it was interrupted"
+_INTERRUPTED = "the hook was interrupted"
 
 
 @noun
@@ -50,7 +50,7 @@ def agent_of(kind: str, path: tuple[str, ...], record: Record) -> Agent:
 class GateHooks(FeaturePart):
     """The hooks for calls.
 
-    concerns  callback, set by the gate; it returns True if the condition of a hook matches a call
+    concerns  callback that the gate sets; it returns True if the condition of a hook matches a call
     """
 
     def __init__(self, hooks: Hooks) -> None:
@@ -95,7 +95,7 @@ class SessionHooks(GateHooks):
         self._given_up: asyncio.Future[None] | None = None
 
     def for_agent(self, agent: Agent, opened: OpenSession) -> "SessionHooks":
-        """Return the hooks of this session for a nested session without hooks of its own."""
+        """Return the hooks of this session for a nested session without its own hooks."""
         return SessionHooks(self.hooks, opened, root=self._root, agent=replace(agent, borrowed=True))
 
     @property
@@ -111,13 +111,13 @@ class SessionHooks(GateHooks):
             self._notify_of(event.question)
 
     def interrupt(self, because: str) -> bool:
-        """Cancel the running hooks. Always return False, so that an interrupt without other running work is refused."""
+        """Cancel the running hooks. Always return False: an interrupt is refused if nothing else is running."""
         if self._given_up is not None and not self._given_up.done():
             self._given_up.set_result(None)
         return False
 
     async def _run(self, event: str, **payload: Any) -> Outcome | None:
-        """Run the hooks of an event and return their outcome, or None if they were interrupted."""
+        """Run the hooks of an event and return their outcome, or None if the hooks were interrupted."""
         if self._borrowed and event not in AGENT_EVENTS:
             return UNTOUCHED
         loop = asyncio.get_running_loop()
@@ -139,7 +139,7 @@ class SessionHooks(GateHooks):
         if begun is None:
             return _INTERRUPTED
         if begun.blocked is not None or begun.stop is not None:
-            return f"{begun.by} does not let the session start: {begun.blocked or begun.stop}"
+            return f"{begun.by} blocked the start of the session: {begun.blocked or begun.stop}"
         self._started, self._context = True, begun.context
         if self._agent is not None:
             told = await self._run("SubagentStart", **self._about(self._agent))
@@ -156,7 +156,7 @@ class SessionHooks(GateHooks):
         if outcome is None:
             return _INTERRUPTED
         if outcome.blocked is not None or outcome.stop is not None:
-            return f"{outcome.by} does not let this be sent: {outcome.blocked or outcome.stop}"
+            return f"{outcome.by} blocked the prompt: {outcome.blocked or outcome.stop}"
         said, self._context = (*self._context, *outcome.context), ()
         return (*parts, *(Text(f"{HOOK_ADDED}{each}]") for each in said))
 
@@ -190,7 +190,6 @@ class SessionHooks(GateHooks):
         return None if blocked is None else f"{outcome.by}: {blocked}"
 
     def _notify_of(self, question: Question) -> None:
-        """Start the Notification hooks and the notify command for an open question."""
         message = f"{question.tool} needs an answer: {question.reason or question.by}"
         self._start(self.hooks.happened("Notification", message=message, notification_type="permission_prompt"))
         if self._notify is not None:
@@ -216,7 +215,7 @@ class SessionHooks(GateHooks):
     def _give_up(self) -> None:
         self._tasks.cancel()
         self._record.write(
-            Noted(self._clock.now(), f"hooks took longer than {_LAST_WORDS:g} s and were ended", "warning")
+            Noted(self._clock.now(), f"hooks took longer than {_LAST_WORDS:g} s and were stopped", "warning")
         )
 
     def _start(self, work: Coroutine[Any, Any, object]) -> None:
@@ -240,12 +239,12 @@ class SessionHooks(GateHooks):
             place=self._place,
         )
         if finished.timed_out or finished.returncode:
-            how = "took too long" if finished.timed_out else f"ended with {finished.returncode}"
+            how = "timed out" if finished.timed_out else f"exited with status {finished.returncode}"
             self._record.write(Noted(self._clock.now(), f"the notification command {how}", "warning"))
 
 
 def inherited_hooks(outer: FeaturePart) -> Feature:
-    """Return the hooks feature for a nested session without hooks of its own. It uses the hooks of the parent
+    """Return the hooks feature for a nested session without its own hooks. The feature uses the hooks of the parent
     session."""
 
     def open_hooks(opened: OpenSession) -> FeaturePart:

@@ -77,8 +77,8 @@ class SessionMeter:
         )
 
     def _lost_by(self, model: str, request: Request, usage: Usage) -> str:
-        """Return the name of the part that differs from the previous request, if the request read less from the
-        cache; else an empty string."""
+        """Return the name of the part that differs from the previous request, if fewer tokens were read from the
+        cache; otherwise an empty string."""
         if self._before is None:
             return ""
         model_before, before, used = self._before
@@ -92,11 +92,11 @@ class SessionMeter:
         for at, (one, other) in enumerate(zip(before.messages, request.messages, strict=False), 1):
             if one is not other and one != other:
                 return f"message {at}"
-        return "messages removed" if len(request.messages) < len(before.messages) else "nothing: it expired"
+        return "messages removed" if len(request.messages) < len(before.messages) else "no change: the cache expired"
 
 
 def _seconds(measured: float) -> float:
-    """Return the measured seconds, or 0.0 if they are negative or infinite because the clock jumped."""
+    """Return the measured seconds. If the value is negative or infinite because the clock jumped, return 0.0."""
     return measured if isfinite(measured) and measured > 0 else 0.0
 
 

@@ -24,11 +24,11 @@ and the remembered answers of the session."""
 
 
 class NestedGate:
-    """A gate that asks the gates of all parent sessions, the root first, and then the session's own gate.
+    """A gate that asks the gates of all parent sessions, the root first, and then the gate of the session.
 
-    One Deny denies the call, one Ask asks the user, and an Allow needs all gates. If a gate changes the arguments, the
-    gates before it judge the new arguments. A question of one gate may be answered by hooks of the same session or of
-    a parent session, and by a remembered answer that all gates accept.
+    One Deny denies the call, one Ask asks the user, and the call is allowed only if all gates allow it. If a gate
+    changes the arguments, the gates before it judge the new arguments. A question of one gate may be answered by
+    hooks of the same session or of a parent session, or by a remembered answer that all gates accept.
     """
 
     def __init__(self, own: Gate, place: NestingPart) -> None:
@@ -37,11 +37,8 @@ class NestedGate:
         self._asking: dict[str, int] = {}  # the smallest depth of a session that asks about a call
 
     def _levels(self) -> Iterator[Level]:
-        """Yield the gates of all sessions, the root first.
-
-        The gate of a session without own rules is preceded by the gate whose rules it inherits, which judges in the
-        mode of the session.
-        """
+        """Yield the gates of all sessions, the root first. A session without its own rules inherits the rules of
+        another gate; this gate is yielded first and judges in the mode of the session."""
         ruled: NestingPart | None = None
         for depth, part in enumerate((*self._place.around, self._place)):
             if not part.inherits_gate:
@@ -61,7 +58,7 @@ class NestedGate:
         return driven(self._judged(case, again=True))
 
     def _judged(self, case: Case, *, again: bool) -> Steps[Any]:
-        """Judge until every gate has judged the same arguments. Hooks run once for each gate."""
+        """Ask the gates until every gate has judged the same arguments. The hooks of each gate run once."""
         if self._place.is_cut_off:
             return Deny("nesting", CUT_OFF)
         levels = [*self._levels()]
@@ -83,7 +80,7 @@ class NestedGate:
             if verdict is None and again and not changes:
                 continue
             if not isinstance(verdict, _DECISIONS):
-                return refused("gate", TypeError(f"a gate answered {type(verdict).__name__}, wanted a decision"))
+                return refused("gate", TypeError(f"a gate returned {type(verdict).__name__} instead of a decision"))
             if isinstance(verdict, Deny):
                 return verdict
             context += tuple(each for each in verdict.context if each not in context)
@@ -96,7 +93,7 @@ class NestedGate:
                 return changed
             changes += changed.arguments_hash != case.arguments_hash
             if changes > 2 * len(levels):
-                return Deny(changed_by, "the sessions around this one do not agree on the arguments of the call")
+                return Deny(changed_by, "the parent sessions changed the arguments of the call in different ways")
             case = changed
             judged[at] = case.arguments_hash
         found = self._combined(case, levels, verdicts)
@@ -105,7 +102,7 @@ class NestedGate:
         return replace(found, arguments=arguments, changed_by=changed_by, context=context)
 
     def _combined(self, case: Case, levels: Sequence[Level], verdicts: Mapping[int, Allow | Ask]) -> Any:
-        """Return the decision that all verdicts make together, or None without verdicts."""
+        """Return the decision that combines all verdicts; None without verdicts."""
         asks: list[Ask] = []
         allow: Allow | None = None
         for at, verdict in sorted(verdicts.items()):
@@ -146,8 +143,8 @@ class NestedGate:
         return None if given is None else await self._accepted(case, *given)
 
     async def _accepted(self, case: Case, depth: int, answer: Allow) -> Allow | Deny | None:
-        """Return the answer if the gates of all parent sessions allow the arguments that it changes. Return None if
-        one of them asks, and the Deny of a gate."""
+        """Return the answer if the gates of all parent sessions allow the arguments that the answer changes. Return
+        None if one of the gates asks, and the Deny if one of the gates denies."""
         if answer.arguments is None:
             return answer
         changed = with_arguments(case, answer.arguments, answer.changed_by or answer.by)
@@ -191,15 +188,15 @@ def _first_other(judged: Mapping[int, str], wanted: str, count: int) -> int | No
 
 
 def _stricter(before: Allow | Ask | None, verdict: Allow | Ask) -> Allow | Ask:
-    """Return the stricter one of two verdicts of a gate about one call, the later one if they are equally strict."""
+    """Return the stricter of two verdicts of a gate about one call; if they are equally strict, the later verdict."""
     if not isinstance(before, Ask):
         return verdict
     return verdict if isinstance(verdict, Ask) and verdict.unconditional >= before.unconditional else before
 
 
 def _in_mode_of(part: NestingPart, ruled: NestingPart, place: NestingPart, case: Case) -> Case:
-    """Return the case for the rules of the parent session ``ruled``, with the mode of the session ``part`` that
-    inherits them. Hooks are not run again."""
+    """Return a copy of the case that uses the rules of the parent session ``ruled`` and the mode of the session
+    ``part``. Hooks are not run again."""
     return replace(_seen_from(ruled, place, case), mode=part.mode, hooked=Hooked())
 
 
@@ -213,6 +210,5 @@ def _seen_from(part: NestingPart, place: NestingPart, case: Case) -> Case:
 
 
 def _resolved_for(root: str, resolve_path: Callable[[str], ResolvedPath], path: str) -> ResolvedPath:
-    """Resolve a path in the folder of the nested session, and compare it with the root of a parent session."""
     found, top = resolve_path(path), root.rstrip("/") + "/"
     return replace(found, inside=all(f"{hop}/".startswith(top) for hop in found.hops))

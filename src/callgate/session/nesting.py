@@ -41,12 +41,13 @@ from callgate.words.spending import SPENDING, spent_in
 
 if TYPE_CHECKING:
     from callgate.conversation.allowance import Allowance
-    from callgate.conversation.ports import Journal, Masking
+    from callgate.conversation.ports import Journal, Masking, Model
     from callgate.core.ports import Gate, Host, Tool
+    from callgate.session.view import SessionView
     from callgate.session.work import Work
 
 NAME = "nesting"
-CUT_OFF = "the session around this one is closed"
+CUT_OFF = "the parent session is closed"
 LOOSEST: Mode = min(MODES, key=lambda mode: MODES[mode].strictness)
 T = TypeVar("T")
 _UNFIT = re.compile(r"[^\w .'()+,@-]+")
@@ -117,19 +118,19 @@ class NestingPart(FeaturePart):
             self._record.on_event(self._on_event)
 
     async def close(self, *, discard: bool) -> None:
-        """Close the nested sessions, because their modes, questions and costs are passed through this session."""
+        """Close the nested sessions, because they use the modes, questions and costs of this session."""
         children = tuple(self._children.values())
         ends = await asyncio.gather(*(child._close_inside() for child in children), return_exceptions=True)
         for child, error in zip(children, ends, strict=True):
             if isinstance(error, Exception):
-                self._warn(f"the nested session {child.path[-1]} failed while it was closed: {in_words(error)}")
+                self._warn(f"the nested session {child.path[-1]} could not be closed cleanly: {in_words(error)}")
         self._is_closed = True
         if self.parent is not None:
             self.parent._children.pop(self.path[-1], None)
 
     async def _close_inside(self) -> None:
-        """Close this nested session in the thread of its event loop. Do nothing if that loop does not run: ``starting``
-        and the gate refuse all work then."""
+        """Close this nested session in the thread of its event loop. If the event loop is not running, do nothing:
+        ``starting`` and the gate then refuse all work."""
         loop = self._work.loop_of_events
         if loop is None or loop is _running_loop():
             await self.aclose()
@@ -151,12 +152,16 @@ class NestingPart(FeaturePart):
 
     @property
     def around(self) -> tuple[NestingPart, ...]:
-        """The parts of all parent sessions, the root first."""
+        """The NestingParts of all parent sessions, beginning with the root session."""
         return () if self.parent is None else (*self.parent.around, self.parent)
 
     @property
     def host(self) -> Host:
         return self._opened.host
+
+    @property
+    def cheap(self) -> Model | None:
+        return self._opened.cheap
 
     @cached_property
     def root(self) -> str:
@@ -167,6 +172,19 @@ class NestingPart(FeaturePart):
     def id(self) -> str:
         """A unique id of the session."""
         return self._opened.lineage[-1]
+
+    def running_call(self) -> tuple[str, ...]:
+        """Return the lineage of the call that runs in the current task, or of the only running call; empty if there is
+        no such call.
+
+        A nested session with this lineage never waits for locks of that call.
+        """
+        executor = self._work.executor
+        try:
+            task = asyncio.current_task()
+        except RuntimeError:  # a tool in a thread
+            task = None
+        return () if executor is None else executor.lineage_of(task)
 
     def has_log_of(self, journal: Journal) -> bool:
         """Return True if the log of the journal is in the folder for nested sessions of this session."""
@@ -185,9 +203,9 @@ class NestingPart(FeaturePart):
         name = name or (journal.session if self.has_log_of(journal) else "")
         if name:
             if name not in self._record.ledger.agents:
-                raise UsageError(f"there is no nested session {name!r} on record")
+                raise UsageError(f"no nested session {name!r} is recorded")
             if name in self._children:
-                raise UsageError(f"the nested session {name!r} is open already")
+                raise UsageError(f"the nested session {name!r} is already open")
         else:
             name, own = self._in_own_thread(partial(self._new_name, label)), self._opened.journal
             from callgate.transcript.disk_journal import DiskJournal  # loaded already if there is one
@@ -207,7 +225,8 @@ class NestingPart(FeaturePart):
         return name
 
     def _has_log(self, name: str) -> bool:
-        """Return True if a log of this name exists. A crash may leave a log whose name is not recorded."""
+        """Return True if a log of this name exists. After a crash the log may exist although its name is not
+        recorded."""
         own = self._opened.journal.path
         return own is not None and agent_log(own, name).exists()
 
@@ -245,7 +264,7 @@ class NestingPart(FeaturePart):
             self._record.write(charge)
 
     async def recover(self) -> None:
-        """Charge the parent session with costs that a crash left unrecorded there."""
+        """Charge the parent session with the costs that were not recorded there because of a crash."""
         if self.parent is None or self._is_charged:
             return
         self._is_charged = True
@@ -292,7 +311,7 @@ class NestingPart(FeaturePart):
             below = confirmation.path[: len(self.path)] == self.path
             child = self._children.get(confirmation.path[len(self.path)]) if below else None
             where = " / ".join(confirmation.path)
-            return f"no agent {where} is at work here" if child is None else child.answer(confirmation)
+            return f"no agent {where} is running in this session" if child is None else child.answer(confirmation)
         if confirmation.call_id.startswith(ASK_PREFIX):
             return self._outside_calls.answer(confirmation)
         executor = self._work.executor
@@ -321,7 +340,6 @@ class NestingPart(FeaturePart):
                     part._in_own_thread(partial(part._adopt, event.policy), wait=False)
 
     def _adopt(self, policy: ApprovalPolicy) -> None:
-        """Record an answer that the parent session or a nested session remembers."""
         if policy not in self._record.ledger.policies and not self._work.closing:
             self._record.write(PolicyAdded(self._now(), policy))
 
@@ -342,13 +360,13 @@ class NestingPart(FeaturePart):
 
     @property
     def rooted_configs(self) -> tuple[tuple[Any, str], ...]:
-        """The same configs, each with the folder of its session."""
+        """The configs of all parent sessions and of this session, each with the folder of its session."""
         parts = (*self.around, self)
         return tuple((part._opened.config, part.root) for part in parts if part._opened.config is not None)
 
     def open_mode(self, wanted: Mode | None) -> None:
-        """Set the mode of a newly opened nested session: the wanted mode, or the mode of the parent session if it is
-        stricter. Copy the answers remembered for the parent session."""
+        """Set the mode of a newly opened nested session: the requested mode, or the mode of the parent session if
+        that mode is stricter. Copy the remembered answers of the parent session."""
         self._wanted = wanted or LOOSEST
         assert self.parent is not None
         mode = strictest(self._wanted, self.parent.mode)
@@ -365,7 +383,7 @@ class NestingPart(FeaturePart):
         """Return the reason why the session cannot use this mode, or None."""
         if self.parent is None or strictest(wanted, self.parent.mode) == wanted:
             return None
-        return f"the session around this one is in mode {self.parent.mode}, which is stricter than {wanted}"
+        return f"the parent session is in mode {self.parent.mode}, which is stricter than {wanted}"
 
     def _follow_mode(self) -> None:
         if self.parent is None or self._is_closed:
@@ -376,17 +394,22 @@ class NestingPart(FeaturePart):
             self._in_own_thread(lambda: self._record.write(ModeSet(self._now(), mode)), wait=False)
 
     def _take_left(self, confirmation: Confirmation) -> bool:
-        """Apply an answer that another program left. Return False if the question is not open yet; the answer then
-        stays in the mailbox."""
+        """Apply an answer from another program. If the question is not open yet, return False; the answer then stays
+        in the mailbox."""
         if confirmation.call_id not in {question.call_id for question in self._own}:
             return False
         refusal = self.answer(confirmation)
         if refusal is not None:
-            self._warn(f"the answer of {confirmation.by} was not taken: {refusal}", confirmation.call_id)
+            self._warn(f"the answer of {confirmation.by} was refused: {refusal}", confirmation.call_id)
         return True
 
     def _warn(self, text: str, call_id: str | None = None) -> None:
         self._record.write(Noted(self._now(), text, "warning", call_id))
+
+
+def nesting_of(session: SessionView) -> NestingPart:
+    """Return the part of the feature ``nesting``, which every session has."""
+    return cast(NestingPart, session.part(NAME))
 
 
 def nesting_feature(parent: NestingPart | None) -> Feature:

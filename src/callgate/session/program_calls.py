@@ -61,16 +61,16 @@ class ProgramCalls:
 
     def _checked(self, name: str, arguments: Mapping[str, Any], by: str, id: str) -> InjectedCall:
         if not name or not by.strip():
-            raise UsageError("a call needs the name of a tool, and by=, who makes it")
+            raise UsageError("a call needs the name of a tool, and by=, the name of the program that calls")
         try:
             dumps(dict(arguments), allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
-            raise UsageError(f"the arguments of {name} are no JSON object: {error}") from error
+            raise UsageError(f"the arguments of {name} are not a JSON object: {error}") from error
         ledger, executor = self._record.ledger, self._executor()
         if id in self._results or id in ledger.message_of:
             raise UsageError(f"the id {id!r} belongs to another call of this session")
         if executor is not None and executor.has_task(asyncio.current_task()):
-            raise StateError("a tool cannot wait for a call of the session that runs it: make it in a nested session")
+            raise StateError("a tool cannot wait for a call in the session that runs the tool: use a nested session")
         while not id or id in self._results or id in ledger.message_of:
             id = f"call_{ledger.turn + 1}_{next(self._numbers)}"
         return InjectedCall(id, name, arguments)
@@ -120,7 +120,7 @@ class ProgramCalls:
             if self._withdraw(call_id):
                 self._settle(call_id, _never_started(why))
             else:
-                text = f"Its end is not known. {why}"
+                text = f"Its outcome is unknown. {why}"
                 self._settle(call_id, Result.failed("outcome_unknown", text, effects="unknown"))
 
     def _on_event(self, event: Event) -> None:

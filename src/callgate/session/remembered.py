@@ -1,5 +1,5 @@
-"""The feature ``remembered``: answers that are remembered beyond the session. They are read before each prompt and
-written when given."""
+"""The feature ``remembered``: answers that are remembered beyond the session. The answers are read before each
+prompt. A new answer is written at once."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -15,7 +15,8 @@ from callgate.words.events import Event, Noted, PolicyAdded
 
 
 class RememberedAnswers(FeaturePart):
-    """The remembered answers with a wider scope than the session. A copy in memory avoids file access during decisions.
+    """The remembered answers with a wider scope than the session. Decisions use a copy in memory, so that they read no
+    file.
 
     memory  the files with the answers; None if answers are not stored
     """
@@ -29,13 +30,13 @@ class RememberedAnswers(FeaturePart):
         self._refused: Sequence[ApprovalPolicy] = ()
 
     def folded(self, ledger: Ledger) -> None:
-        """Replace the answers of wider scope in the ledger by the stored answers, because an answer may have been
-        revoked."""
+        """Replace the answers of wider scope in the ledger by the stored answers, because the user may have revoked
+        an answer."""
         own = [each for each in ledger.policies if each.scope == "session" and each not in self._refused]
         ledger.policies = [*own, *self._known]
 
     def refuse(self, policies: Iterable[ApprovalPolicy]) -> None:
-        """Ignore these answers from a log that others may have written, until the user gives them again."""
+        """Ignore these answers of a log that others may have written. The user has to give the answers again."""
         self._refused = tuple(policies)
 
     def begin(self) -> None:
@@ -66,7 +67,7 @@ class RememberedAnswers(FeaturePart):
             await in_thread(partial(memory.add, policy))
         except Exception as error:
             self._unwritten = (*self._unwritten, policy)
-            text = f"this answer is remembered for this session only: {in_words(error)}"
+            text = f"this answer could not be stored and applies only to this session: {in_words(error)}"
             self._opened.record.write(Noted(self._opened.now(), text, "warning"))
 
 

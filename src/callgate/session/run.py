@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from callgate.conversation.reply import AT_REST, EventSource, EventStream
+from callgate.conversation.ledger import Ledger
+from callgate.conversation.reply import AT_REST, EventStream
 from callgate.core.call_ledger import Entry
-from callgate.session.work import PromptRun
+from callgate.session.nesting import NestingPart
+from callgate.session.work import PromptRun, Work
 from callgate.words.calls import CODES, ToolCall
 from callgate.words.decisions import Allow, Ask, Question
 from callgate.words.endings import RunReason
@@ -39,24 +41,37 @@ T = TypeVar("T")
 _STREAMED = (CallProgressed, TextStreamed, ThinkingStreamed)
 
 
-class Runs(EventSource, Protocol):
-    """The members of a session that a run uses."""
+class Runs:
+    """The runs of one session.
+
+    work     the work of the session
+    nesting  has the open questions of the session and of its nested sessions
+    post     sends an input; returns the reason if the input is refused
+    """
+
+    def __init__(self, work: Work, nesting: NestingPart, post: Callable[[Input, PromptRun], str | None]) -> None:
+        self.work = work
+        self.nesting = nesting
+        self._post = post
 
     @property
-    def questions(self) -> tuple[Question, ...]: ...
-    @property
-    def calls(self) -> tuple[ToolCall, ...]: ...
-    @property
-    def answer(self) -> str: ...
-    @property
-    def last_answer(self) -> str: ...
-    def post_run(self, sent: Input, run: PromptRun) -> PromptRun | None:
-        """Send the input. Return the run that it starts or continues, or None."""
-        ...
+    def ledger(self) -> Ledger:
+        return self.work.record.ledger
+
+    def post(self, sent: Input, run: PromptRun) -> PromptRun | None:
+        """Send an input. Return the run that the input starts or continues, or None. ``run`` is used for a new run."""
+        work = self.work
+        busy = work.loop is not None and work.run is not None and work.run.state == "running"
+        current = work.run if busy else None
+        refusal = self._post(sent, run)
+        if refusal is not None and (current is None or isinstance(sent, Prompt)):
+            run.refuse(refusal)
+            return run
+        return run if work.has(run) else current
 
     def is_last(self, run: PromptRun) -> bool:
-        """Return True if no other run has begun after this one."""
-        ...
+        """Return True if no later run has begun."""
+        return self.work.run is run
 
 
 @dataclass(frozen=True)
@@ -89,7 +104,7 @@ class RunResult(Generic[T]):
 
     @property
     def cost(self) -> float:
-        """The costs in dollars; models without a known price are left out."""
+        """The costs in dollars; models without a known price are not included."""
         return sum(spent.cost or 0.0 for spent in self.costs)
 
     @property
@@ -103,29 +118,30 @@ class RunResult(Generic[T]):
         return tuple(call for call in self.calls if call.code is not None and CODES[call.code].denial)
 
 
-async def run(session: Runs, sent: Input | str, kind: Any) -> RunResult[Any]:
+async def run(runs: Runs, sent: Input | str, kind: Any) -> RunResult[Any]:
     """Send the input and wait for the end of its run. An answer that does not match ``kind`` is sent back to the
     model once, with its errors, before the next queued prompt."""
     sent = Prompt(sent) if isinstance(sent, str) else sent
     if kind is str:
-        return (await _result(session, sent, PromptRun()))[0]
+        return (await _result(runs, sent, PromptRun()))[0]
     from callgate.tools.output import Misfit, OutputType  # with the first typed answer
 
     output = OutputType[Any](kind)
     if isinstance(sent, Prompt):
         sent = replace(sent, content=(*sent.parts, Text(f"\n\n{output.instruction}")))
-    result, last = await _result(session, sent, PromptRun(_check_of(output)))
+    result, last = await _result(runs, sent, PromptRun(_check_of(output)))
     if not result.ok:
         return replace(result, output=None)
     found = _read(output, result.text, last)
     if isinstance(found, Misfit):
-        error = f"the answer is no {output.name}, also after it was sent back: {'; '.join(found.faults)}"
+        error = f"the answer is not a valid {output.name}, even after one correction: {'; '.join(found.faults)}"
         return replace(result, output=None, error=error)
     return replace(result, output=found)
 
 
 def _read(output: OutputType[Any], answer: str, last: str) -> Any:
-    """Return the value of the answer, of its last message, or the Misfit of the last message."""
+    """Return the value of the answer or of its last message. If neither is valid, return the Misfit of the last
+    message."""
     from callgate.tools.output import Misfit
 
     found = output.read(answer)
@@ -143,45 +159,45 @@ def _check_of(output: OutputType[Any]) -> Callable[[str, str], Prompt | None]:
 
 
 class _RunEvents(EventStream[SessionEvent]):
-    """The events of a session until one run has ended, waits for an answer, or cannot continue."""
+    """The events of a session until a run has ended, waits for an answer, or cannot continue."""
 
-    def __init__(self, session: Runs) -> None:
-        own = session.path
+    def __init__(self, runs: Runs) -> None:
+        own = runs.work.record.path
         super().__init__(
-            session,
+            runs.work,
             AT_REST,
             lambda found: found,
             lambda path, event: path == own and not isinstance(event, _STREAMED),
         )
-        self._runs = session
+        self._runs = runs
         self.run: PromptRun | None = None
         """The run; None to wait until the session rests."""
 
     def _over(self) -> bool:
-        run, status = self.run, self._session.status
+        run, status = self.run, self._runs.work.status
         if run is not None and run.failure is not None:
             self._session.take_failure()
             raise run.failure
         waits = run is not None and run.state == "queued" and status == "waiting_confirmation"  # another run does
         if run is not None and run.state == "ended" and not self._runs.is_last(run):
-            return self._session.deliver() and not self._feed.events
+            return self._record.deliver() and not self._feed.events
         return not waits and super()._over()
 
 
-async def _result(session: Runs, sent: Input, own: PromptRun) -> tuple[RunResult[Any], str]:
+async def _result(runs: Runs, sent: Input, own: PromptRun) -> tuple[RunResult[Any], str]:
     """Return the result of the run of an input, and the last complete message of its answer."""
-    calls = {call.id: call for call in session.calls}
-    stream = _RunEvents(session)
-    run = stream.run = session.post_run(sent, own)
+    calls = {call.id: call for call in (entry.snapshot() for entry in runs.ledger.calls.values())}
+    stream = _RunEvents(runs)
+    run = stream.run = runs.post(sent, own)
     found = [each async for each in stream]
     events = [each.event for each in found]
     ended: RunEnded | None
-    last_answer = session.last_answer if run is None or run.state != "ended" else run.last
+    last_answer = runs.ledger.answer.last if run is None or run.state != "ended" else run.last
     if run is None:
         ended = next((event for event in reversed(events) if isinstance(event, RunEnded)), None)
-        text = "" if ended is None else session.answer
+        text = "" if ended is None else runs.ledger.answer.text
     else:
-        ended, text = run.ended, run.answer if run.state == "ended" else session.answer
+        ended, text = run.ended, run.answer if run.state == "ended" else runs.ledger.answer.text
         last = next((each.number for each in found if each.event is ended), None)
         events = [each.event for each in found if run.after < each.number and (last is None or each.number <= last)]
     result = RunResult[Any](
@@ -199,17 +215,17 @@ async def _result(session: Runs, sent: Input, own: PromptRun) -> tuple[RunResult
     refused = next((each.event for each in found if isinstance(each.event, InputRefused)), None)
     if run is not None and run.state == "refused":
         return RunResult("", None, "refused", run.refusal), last_answer
-    if session.status == "waiting_confirmation" and (run is None or run.state == "running"):
-        questions = session.questions
+    if runs.work.status == "waiting_confirmation" and (run is None or run.state == "running"):
+        questions = runs.nesting.open
         error = f"{questions[0].tool} waits for an answer"
         return replace(result, reason="question", error=error, questions=questions), last_answer
     if refused is not None and (run is None or not result.messages):
         return RunResult("", None, "refused", refused.reason), last_answer
-    return replace(result, error="the run was left unfinished"), last_answer
+    return replace(result, error="the run is unfinished"), last_answer
 
 
 def _settled(calls: dict[str, ToolCall], events: list[Event]) -> tuple[ToolCall, ...]:
-    """Return the calls that settled, in the order of their arrival. ``calls`` has the calls that arrived before the
+    """Return the settled calls, in the order of their arrival. ``calls`` has the calls that arrived before the
     events."""
     settled: set[str] = set()
     for event in events:
@@ -250,7 +266,7 @@ class SyncLoop:
         except RuntimeError:
             if self._closed:
                 work.close()
-                raise StateError(f"{name}: the session is closed; open another one") from None
+                raise StateError(f"{name}: the session is closed; open a new one") from None
             self._runner = self._runner or asyncio.Runner()
             return self._runner.run(work)
         work.close()

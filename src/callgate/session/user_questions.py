@@ -75,7 +75,7 @@ class UserQuestions(FeaturePart):
         self.reset()
 
     def folded(self, ledger: Ledger) -> None:
-        """Answer no to questions that a rewind or branch has removed."""
+        """Answer "no" to questions that a rewind or branch has removed."""
         for name, waiting in self._waiting.items():
             if name not in self._open and not waiting.done():
                 waiting.set_result(Confirmation(name, "no", "", by="callgate"))
@@ -96,7 +96,7 @@ class UserQuestions(FeaturePart):
     async def ask(
         self, fields: Sequence[AskedField], *, by: str, text: str, name: str, id: str
     ) -> tuple[FieldAnswer, ...] | None:
-        """Ask the user and return the answers, or None for a no. See ``Session.ask``."""
+        """Ask the user and return the answers; None if the answer is "no". See ``Session.ask``."""
         if self._is_closing:
             raise StateError("the session is closed")
         if id.isdecimal():
@@ -105,7 +105,7 @@ class UserQuestions(FeaturePart):
             return None
         key = f"{ASK_PREFIX}{id or self._number + 1}"
         if key in self._waiting:
-            raise StateError(f"the question {id!r} is being asked already")
+            raise StateError(f"the question {id!r} is already open")
         given = self._answers.get(key)
         if given is None:
             given = await self._wait_for_answer(self._question(key, fields, by, text, name))
@@ -150,7 +150,7 @@ class UserQuestions(FeaturePart):
         patience = self._opened.settings.patience
         if patience is None:
             return None
-        no = question.no(f"nobody answered within {patience:g} s", by="deadline")
+        no = question.no(f"no answer was given within {patience:g} s", by="deadline")
         return self._opened.host.clock.call_later(patience, lambda: self._overdue(no))
 
     def _overdue(self, no: Confirmation) -> None:
@@ -198,11 +198,14 @@ class UserQuestions(FeaturePart):
 
 def _fault(question: Question, given: Confirmation) -> str | None:
     if given.outcome not in ("yes", "yes_always", "no"):
-        return f"an answer is yes, yes_always or no, not {given.outcome!r}"
+        return f"the outcome of an answer must be yes, yes_always or no, not {given.outcome!r}"
     if given.arguments_hash != question.arguments_hash:
-        return f"the answer was given to another question than {question.call_id}"
+        return f"the answer belongs to a question other than {question.call_id}"
     if given.arguments is not None or given.always is not None:
-        return f"the question {question.call_id} is about no call: it takes a yes or a no, and answers"
+        return (
+            f"the question {question.call_id} is not about a call: its answer must be yes or no, optionally with "
+            "answers to its fields"
+        )
     return None if given.outcome == "no" else answers_fault(question.asks, given.answers)
 
 

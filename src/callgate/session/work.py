@@ -35,20 +35,21 @@ from callgate.words.limits import LoopLimits
 from callgate.words.messages import Part, Spent, Text
 from callgate.words.model import EffortInForce, EffortSource, RunOptions, WantedEffort
 
-BUSY = "interrupt the work under way first"
+BUSY = "interrupt the running work first"
 _CONTINUE = "Continue"  # the key of a run that is continued
 
 
 class PromptRun:
     """The run of one prompt in this process, from the queue to its end.
 
-    check    returns the prompt that sends an invalid answer back, or None; called once with ``answer`` and ``last``
+    check    returns the prompt that sends an invalid answer back to the model, or None; called once with ``answer`` and
+             ``last``
     state    the state of the prompt
     refusal  the reason if the prompt was refused or withdrawn
     after    the number of the last event before the run
     ended    the end of the run
     answer   the text of the model since its last tool call
-    last     the last complete message in it
+    last     the last complete message in ``answer``
     failure  the exception that ended the work of the session
     """
 
@@ -82,7 +83,8 @@ class Work:
     """The work of one session. It runs one task at a time: the loop, or an edit between turns.
 
     status   the status of the session
-    loop     the running loop; None without one
+    record   the record of the session
+    loop     the running loop; None if no loop is running
     calls    the calls of programs
     closing  True if no further work may begin
     failure  the exception that ended the last work
@@ -94,7 +96,7 @@ class Work:
     ) -> None:
         self.equipment = equipment
         self._features = equipment.features
-        self._record = equipment.record
+        self.record = self._record = equipment.record
         self._now = equipment.host.clock.now
         self._limits = limits
         self._notes = notes
@@ -126,6 +128,11 @@ class Work:
         assert isinstance(questions, UserQuestions)
         return await questions.ask(fields, by=by, text=text, name=name, id=id)
 
+    def take_failure(self) -> Exception | None:
+        """Return the exception that ended the last work and clear it; None if there was no exception."""
+        failure, self.failure = self.failure, None
+        return failure
+
     def set_status(self, status: SessionStatus) -> None:
         """Set the status and publish a change. While background work runs, the published status is ``working``."""
         self._own_status = status
@@ -136,12 +143,12 @@ class Work:
 
     @property
     def executor(self) -> CallExecutor | None:
-        """The executor of the current message; None without a running loop."""
+        """The executor of the current message; None if no loop is running."""
         return None if self.loop is None else self.loop.executor
 
     @property
     def loop_of_events(self) -> asyncio.AbstractEventLoop | None:
-        """The asyncio event loop of the current work; None without one."""
+        """The asyncio event loop of the current work; None without current work."""
         return None if self._task is None else self._task.get_loop()
 
     @property
@@ -201,7 +208,7 @@ class Work:
         """Change or remove a queued prompt. Return None, or the reason if no such prompt is queued."""
         queued = self._ledger.waiting.get(sent.id)
         if queued is None:
-            return f"no prompt {sent.id!r} waits: it was delivered or withdrawn"
+            return f"no prompt {sent.id!r} is queued: it was delivered or withdrawn"
         if isinstance(sent, EditPrompt):
             self._record.write(replace(queued, at=self._now(), parts=sent.parts))
         else:
@@ -212,7 +219,7 @@ class Work:
     def go_on(self, run: PromptRun | None = None) -> str | None:
         """Continue an unfinished or paused run. Return None, or the reason if there is no such run."""
         if self.status != "paused" and (self._task is not None or not self._ledger.continues):
-            return "nothing was left unfinished"
+            return "no work is unfinished"
         open_turn = self._ledger.open_turn
         self._continues = open_turn is None or open_turn.because != "call"
         self._delivers = self._may_resume = True
@@ -222,7 +229,7 @@ class Work:
         return None
 
     def steer(self, text: str, run: PromptRun | None = None) -> None:
-        """Deliver the text after the current calls of the run. Without a run the text is sent as a prompt."""
+        """Deliver the text after the current calls of the run. If no run is active, the text is sent as a prompt."""
         if self.loop is None or self._makes_calls:
             self.prompt(Prompt(text), run)
         else:
@@ -381,7 +388,7 @@ class Work:
         open_turn = self._ledger.open_turn
         if open_turn is not None and open_turn.because != "call":
             while self.calls.next_by is not None and not self._may_resume:
-                self.calls.refuse(self.calls.take(), "a turn was left unfinished; send Continue first")
+                self.calls.refuse(self.calls.take(), "a turn is unfinished; send Continue first")
             return loop
         if open_turn is None and self.calls.next_by is None:
             return loop
@@ -472,7 +479,7 @@ class Work:
 
 
 def _with_budget(sent: Prompt) -> Prompt:
-    """Return the prompt with the token budget that its text names. A prompt that has a budget is returned unchanged."""
+    """Return the prompt with the token budget that its text contains. A prompt with a budget is returned unchanged."""
     options = sent.options or RunOptions()
     text = "".join(part.text for part in sent.parts if isinstance(part, Text))
     budget = budget_in(text) if options.budget is None and not options.quoted else None

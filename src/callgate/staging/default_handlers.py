@@ -1,5 +1,5 @@
-"""Default handlers: a call of ``resolve`` uses a default handler while no action is pending, for example to approve
-a plan."""
+"""Default handlers. A call of ``resolve`` uses a default handler if no action is pending, for example to approve a
+plan."""
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -15,26 +15,27 @@ from callgate.tools.staging import Callback, Callbacks, checked_callbacks
 from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
 from callgate.words.errors import ToolFailure, UsageError
-from callgate.words.events import Compacted, ModeSet
+from callgate.words.events import ModeSet
 from callgate.words.modes import PLANNING, Mode
 from callgate.words.noun import noun
 from callgate.words.pending import Ended, ResolveAction, Staged
 from callgate.words.plain import plain_json
 from callgate.words.traits import Traits, shared
+from callgate.words.turns import Compacted
 
 PREFIX = "standing:"
 
 
 @noun
 class DefaultHandler:
-    """A handler for calls of ``resolve`` while no action is pending.
+    """A handler for calls of ``resolve`` if no action is pending.
 
     apply, reject  the callbacks, as for a staged action
-    traits         effects and locks of an apply; ``judged_as`` names the tool whose rules are used,
-                   ``requires_interaction`` asks the user each time
-    shows          converts the ``extra`` argument of the call into the value that the question shows and ``apply``
-                   receives. The conversion must be idempotent, because a resumed call repeats it. If it raises
-                   ToolFailure, the call is refused
+    traits         effects and locks of an apply; ``judged_as`` names the tool whose rules are used, with
+                   ``requires_interaction`` the user is asked each time
+    shows          converts the ``extra`` argument of the call into a value; the question shows the value and ``apply``
+                   receives it. The conversion must be idempotent, because a resumed call repeats the conversion. If the
+                   conversion raises ToolFailure, the call is refused
     modes          the permission modes in which the handler is active; empty for all modes
     """
 
@@ -74,8 +75,11 @@ class SessionHandler:
 
     @contextmanager
     def resolving(self, staged: Staged, run: Run) -> Generator[None]:
-        """Raise ToolFailure if the handler is inactive at the first attempt of the call. A call repeated after a
-        crash may use an inactive handler, because its first attempt may have changed the mode."""
+        """Raise ToolFailure if the handler is inactive and this is the first attempt of the call.
+
+        A call that is repeated after a crash may use an inactive handler, because its first attempt may have changed
+        the mode.
+        """
         if not self.is_active and run.attempt == 1:
             raise ToolFailure(NOTHING)
         yield
@@ -176,5 +180,5 @@ def _with_plan(extra: Any) -> Any:
     if title is not None and not isinstance(title, str):
         raise ToolFailure("the title of the plan, extra.title, must be a text")
     if not isinstance(plan, str) or not plan.strip():
-        raise ToolFailure(f"in plan mode put the plan in as a text, extra.plan, or call {EXIT}")
+        raise ToolFailure(f"in plan mode pass the plan as a text in extra.plan, or call {EXIT}")
     return cast(Any, extra)

@@ -1,6 +1,6 @@
 """The feature ``staging``: pending actions, and the tool ``resolve`` that applies or discards pending actions.
 
-A user resolves an action outside the turn, so the resolution is a ``PersonCall``.
+A user resolves an action outside the turn, so the resolution by a user is a ``PersonCall``.
 """
 
 from collections.abc import Callable, Coroutine, Iterable
@@ -76,17 +76,17 @@ class RelaxedStaging(FeaturePart):
         asked_for = state.actions.get(state.faced or "")
         if asked_for is None or ended.reason not in WHOLE_TURN or state.forced < MOST_FORCED:
             return
-        why = f"it was not resolved, although that was asked for {MOST_FORCED} times"
+        why = f"it was not resolved after {MOST_FORCED} requests"
         if await self.stack.give_up(asked_for.id, why):
             note = f"Discarded: {asked_for.label}. Reason: {why}"
             self._record.write(Noted(self._opened.now(), note, "warning"))
 
     async def moving(self) -> None:
-        await self.stack.clear("the conversation went on from another place")
+        await self.stack.clear("the history was rewound")
 
     async def close(self, *, discard: bool) -> None:
         if discard:
-            await self.stack.clear("the session was left for another one")
+            await self.stack.clear("the session was replaced by another session")
 
     @property
     def pending(self) -> tuple[Staged, ...]:
@@ -98,7 +98,7 @@ class RelaxedStaging(FeaturePart):
         return tuple(self._state.unreported)
 
     def _older(self) -> Staged | None:
-        """Return the newest action staged by an earlier message, or None."""
+        """Return the newest action that an earlier message staged, or None."""
         message = self._state.message
         return next((each for each in self.stack.newest() if each.message_id != message), None)
 
@@ -109,7 +109,7 @@ class RelaxedStaging(FeaturePart):
     # ---- resolutions of persons ---------------------------------------------------------------------------------
 
     def _resolve_sent(self, sent: Resolve) -> Coroutine[Any, Any, str | None]:
-        """Register the resolution at once, so that an interrupt can cancel it before it starts."""
+        """Register the resolution before it starts, so that an interrupt can cancel the resolution."""
         work = self._opened.session.person_call()
         self._works.add(work)
         return self._resolve(sent, work)
@@ -136,9 +136,9 @@ class RelaxedStaging(FeaturePart):
             self._works.discard(work)
 
     def _named(self, sent: Resolve) -> Staged | str:
-        """Return the action that the input names, or the reason why the action cannot be resolved."""
+        """Return the action that the input selects, or the reason why the action cannot be resolved."""
         if not sent.reason.strip():
-            return "the reason must not be blank: say why"
+            return "the reason must not be blank"
         staged = self._state.newest if sent.id is None else self.stack.get(sent.id)
         if staged is None:
             there = ", ".join(each.id for each in self.stack.newest())
@@ -146,7 +146,7 @@ class RelaxedStaging(FeaturePart):
         if self.stack.busy(staged.id):
             return f"{staged.label} is being resolved right now"
         if staged.id in self._state.claimed:
-            return f"the model is resolving {staged.label}: answer its question, or wait for the end of it"
+            return f"the model is resolving {staged.label}: answer its question, or wait until the call ends"
         return staged
 
 
@@ -188,7 +188,7 @@ class StagingPart(RelaxedStaging):
 
     def _is_unforced(self, abilities: Abilities) -> bool:
         """Return True if ``resolve`` is due, but the model cannot be forced to call it, or has just answered without
-        calling it."""
+        a call of ``resolve``."""
         return self._state.detour and (self._state.answered or "named" not in abilities.force)
 
 
@@ -197,9 +197,9 @@ def staging_feature(
 ) -> Feature:
     """Return the feature with staged actions, ``resolve`` and plan mode.
 
-    handlers  the default handlers of ``resolve`` while no action is pending
-    resolved  the time of resolution. ``first``: before any other change and before a run ends; ``whenever``: at any
-              time
+    handlers  the default handlers of ``resolve`` if no action is pending
+    resolved  when an action must be resolved. ``first``: before any other change and before a run ends; ``whenever``:
+              at any time
     """
     handlers = tuple(handlers)
     kind: Callable[..., FeaturePart] = StagingPart if resolved == "first" else RelaxedStaging

@@ -1,4 +1,4 @@
-"""A wrapper for tools that change files: a call shows and stages the change, and ``resolve`` applies the change."""
+"""A wrapper for tools that change files. A call shows and stages the change; ``resolve`` applies the change."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,11 +17,11 @@ from callgate.words.messages import Text
 from callgate.words.pending import RESOLVE
 from callgate.words.traits import Traits, reads
 
-_SHOWS = f"It changes nothing yet: it answers with the diff and an id. Call `{RESOLVE}` with that id to apply it."
+_SHOWS = f"The call changes no files yet: it returns the diff and an id. Call `{RESOLVE}` with that id to apply it."
 
 
 class PreviewFirst(Named):
-    """A tool that stages the preview of the wrapped tool. The gate checks the call as a read of the files, and the
+    """A tool that stages the preview of the wrapped tool. The gate checks the call as a read of the files, and its
     resolution as an edit."""
 
     def __init__(self, tool: Tool) -> None:

@@ -12,7 +12,7 @@ from callgate.words.pending import RESOLVE, Staged
 def pending(newest: Staged, below: Iterable[Staged]) -> str:
     """Return the reminder to resolve the newest action."""
     what = f"{newest.label} ({newest.summary})" if newest.summary else newest.label
-    lines = [f"Pending: {what}, staged by {newest.source} as {newest.id}. Nothing of it is done yet."]
+    lines = [f"Pending: {what}, staged by {newest.source} as {newest.id}. It has not been carried out yet."]
     lines.append(
         f"Now call the `{RESOLVE}` tool to apply or discard these changes, with a reason. "
         "Until then calls that change something are skipped."
@@ -24,18 +24,16 @@ def pending(newest: Staged, below: Iterable[Staged]) -> str:
 
 
 def ended(resolved: ActionResolved) -> str:
-    """Return the reminder that reports the end of an action not resolved by the model."""
+    """Return the reminder that reports the end of an action that the model did not resolve."""
     if resolved.by == "person":
         what = f"{resolved.label} ({resolved.id})"
-        return reminder(f"The user {resolved.ended} what was pending: {what}. Reason: {resolved.reason}")
-    done = "" if resolved.ended == "applied" else " Nothing of it was done; stage it again if it is still wanted."
-    return reminder(
-        f"Not pending any more: {resolved.label} ({resolved.id}), {resolved.ended}: {resolved.reason}.{done}"
-    )
+        return reminder(f"The user {resolved.ended} the pending action {what}. Reason: {resolved.reason}")
+    done = "" if resolved.ended == "applied" else " It was not applied; stage it again if it is still needed."
+    return reminder(f"No longer pending: {resolved.label} ({resolved.id}), {resolved.ended}: {resolved.reason}.{done}")
 
 
 def mode_set(mode: Mode) -> str:
-    """Return the reminder that reports a change of the permission mode. The system prompt still names the first
+    """Return the reminder that reports a change of the permission mode. The system prompt contains only the first
     mode."""
     return reminder(f"The user changed the mode of this session. It is now {mode}: the session {MODES[mode].meaning}.")
 

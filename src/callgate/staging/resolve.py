@@ -32,14 +32,14 @@ NOTHING = "No pending action to resolve. Nothing to apply or discard."
 EDITS = "Edit"
 """The tool name in rules about changes of files."""
 
-_NOT_BEGUN = "It had not begun, and stays pending."
+_NOT_BEGUN = "The resolution had not started. The action is still pending."
 _PARAMETERS: Mapping[str, Any] = {
     "type": "object",
     "properties": {
         "action": {"type": "string", "enum": ["apply", "discard"]},
-        "reason": {"type": "string", "minLength": 1, "description": "why, in a few words, for people"},
-        "extra": {"type": "object", "description": "only what the staging tool asks for"},
-        "id": {"type": "string", "description": "which action; default: the newest"},
+        "reason": {"type": "string", "minLength": 1, "description": "the reason in a few words, for the user"},
+        "extra": {"type": "object", "description": "only fields that the staging tool requests"},
+        "id": {"type": "string", "description": "the id of the action; default: the newest"},
     },
     "required": ["action", "reason"],
     "additionalProperties": False,
@@ -58,7 +58,7 @@ def read(raw: str | Mapping[str, Any]) -> Accepted | Rejected:
     """Return the checked arguments of a call of ``resolve``, or their errors."""
     found = _arguments.read(raw)
     if isinstance(found, Accepted) and not str(found.arguments["reason"]).strip():
-        return Rejected(("$.reason: must not be blank; say why",))
+        return Rejected(("$.reason: must not be blank; give a reason",))
     return found
 
 
@@ -87,14 +87,14 @@ class Resolution:
         return Traits("none", shared, declared_icon="edit")
 
     async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
-        raise ToolFailure("there is nothing to show")
+        raise ToolFailure("there is no change to show")
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
         raise ToolFailure(self._why)
 
 
 class EndedResolution(Resolution):
-    """A call of ``resolve`` for an action that has already ended. It fails, except if it repeats a successful
+    """A call of ``resolve`` for an action that has already ended. The call fails unless it repeats a successful
     attempt after a crash."""
 
     def __init__(self, ended: ActionResolved) -> None:
@@ -112,12 +112,12 @@ class EndedResolution(Resolution):
             text = f"{done.capitalize()}: {ended.label}. Reason: {ended.reason}"
             return phrased(about, None, text, f"{block}: {ended.label}")
         why = f": {ended.reason}" if ended.reason else ""
-        raise ToolFailure(f"{ended.label} ({ended.id}) is not pending any more, it was {ended.ended}{why}.")
+        raise ToolFailure(f"{ended.label} ({ended.id}) is no longer pending; it was {ended.ended}{why}.")
 
 
 class Finisher(Protocol):
-    """The callbacks and the end of an action. Stack implements it for staged actions, SessionHandler for default
-    handlers."""
+    """The callbacks of an action, and the operations that end the action. Stack implements Finisher for staged
+    actions, SessionHandler for default handlers."""
 
     def resolving(self, staged: Staged, run: Run) -> AbstractContextManager[None]: ...
 
@@ -257,7 +257,7 @@ class CallbackResolution(_Bound):
                 await self._finisher.discarded(staged, reason, self._by)
                 return self._done(arguments, own, f"Discarded: {staged.label}. Reason: {reason}", "Discarded")
             if callbacks is None:
-                raise ToolFailure(f"{staged.label} ended with the program that had staged it.")
+                raise ToolFailure(f"{staged.label} was lost when the program that staged it ended.")
             try:
                 own = produced(await called(callbacks.apply, reason, extra), staged.source)
             except Exception as error:
@@ -278,7 +278,7 @@ def produced(value: Any, tool: str) -> Result | None:
     try:
         return to_result(value, tool)
     except Exception as error:
-        return Result((Text(f"It is done, but what it gave back cannot be told: {in_words(error)}"),))
+        return Result((Text(f"The action is done, but its return value cannot be shown: {in_words(error)}"),))
 
 
 def details(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -287,7 +287,8 @@ def details(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def phrased(about: dict[str, Any], own: Result | None, otherwise: str, title: str) -> Result:
-    """Return the result of a resolution. It displays the end of the action, then the display of the callback."""
+    """Return the result of a resolution. The result displays the end of the action, then the display of the
+    callback."""
     block = Display("text", str(about["reason"]), title)
     if own is None:
         return Result((Text(otherwise),), (block,), details=about)

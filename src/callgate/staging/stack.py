@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 Pushed = list[tuple[str, PendingAction]]
 
-_APPLIED: tuple[Ended, str] = ("applied", "it was being applied when the program or the disk failed, and it is applied")
+_APPLIED: tuple[Ended, str] = (
+    "applied",
+    "it was applied: the apply was interrupted by a crash or a disk error, and then completed",
+)
 _ENDS: dict[str | None, tuple[Ended, str]] = {
     "applied": _APPLIED,
     "reverted": _APPLIED,
@@ -40,7 +43,7 @@ _ENDS: dict[str | None, tuple[Ended, str]] = {
 
 
 def kept_changes(host: Host) -> "HistoryHost | None":
-    """Return the history of a host that stores changes, or None for any other host."""
+    """Return the history of changes of a host; None if the host stores no changes."""
     return host_part(host, "kept_changes")
 
 
@@ -77,7 +80,7 @@ class Stack:
         with self._lock:
             pushed = self._pushed.get(action.call_id)
             if pushed is None:
-                raise ToolFailure(f"{action.label} cannot be staged: the call that wants to is over.")
+                raise ToolFailure(f"{action.label} cannot be staged: its call has ended.")
             before = self._before(action)
             if len(pushed) < len(before):
                 action_id = before[len(pushed)]
@@ -105,7 +108,7 @@ class Stack:
                 del self._pushed[call_id]
 
     async def whole(self, message_id: str) -> bool:
-        """Wait for the end of the open message. Return True if the message is complete; False for any other message."""
+        """Wait for the end of the open message. Return True if the message is complete, otherwise False."""
         if message_id != self._state.message:
             return False
         self._end_message()
@@ -178,7 +181,7 @@ class Stack:
         return self._state.actions.get(action_id)
 
     def ended(self, action_id: str) -> ActionResolved | None:
-        """Return the recorded end of an action, or None if no end is known."""
+        """Return the recorded end of an action, or None if no end is recorded."""
         return self._ended.get(action_id) or self._state.reporting.get(action_id)
 
     def busy(self, action_id: str) -> bool:
@@ -200,12 +203,12 @@ class Stack:
         return act if isinstance(act, Callbacks) else None
 
     async def changes(self, staged: Staged) -> ChangeSet:
-        """Return the staged changes of an action. Raise ToolFailure if they cannot be read or applied."""
+        """Return the staged changes of an action. Raise ToolFailure if the changes cannot be read or applied."""
         act = self._acts.get(staged.id)
         if isinstance(act, ChangeSet):
             return act
         if staged.change is None or self._history is None:
-            raise ToolFailure(f"{staged.label} ended with the program that had staged it.")
+            raise ToolFailure(f"{staged.label} was lost when the program that staged it ended.")
         try:
             if self._history.unsettled:  # an apply may have failed half-way
                 await self._history.recover()
@@ -219,10 +222,10 @@ class Stack:
 
     @contextmanager
     def resolving(self, staged: Staged, run: Run) -> Generator[None]:
-        """Mark the action as busy inside the ``with`` block. Raise ToolFailure if it is already busy or no longer
-        pending."""
+        """Mark the action as busy inside the ``with`` block. Raise ToolFailure if the action is already busy or no
+        longer pending."""
         if staged.id not in self._state.actions:
-            raise ToolFailure(f"{staged.label} ({staged.id}) is not pending any more.")
+            raise ToolFailure(f"{staged.label} ({staged.id}) is no longer pending.")
         if staged.id in self._busy:
             raise ToolFailure(f"{staged.label} ({staged.id}) is being resolved right now.")
         self._busy.add(staged.id)
@@ -245,7 +248,7 @@ class Stack:
         self.resolved(staged, "discarded", reason, by)
 
     async def forget(self, staged: Staged) -> None:
-        """Delete the staged change from the history, because only some of its files are applied."""
+        """Delete the staged change from the history. Used if only some of its files are applied."""
         state = None
         if staged.change is not None and self._history is not None:
             state = await self._history.state_of(staged.change)
@@ -265,19 +268,19 @@ class Stack:
         if act is not None and act.reject is not None:
             fault = await self._reject(act.reject, reason)
             if fault:
-                note = f"{staged.label} is discarded, but the reject function of {staged.source} failed: {fault}"
+                note = f"{staged.label} is discarded, but the reject callback of {staged.source} failed: {fault}"
                 self._record.write(Noted(self._host.clock.now(), note, "warning"))
         await self.discarded(staged, reason, "callgate")
         return True
 
     async def _reject(self, reject: Callback, reason: str) -> str:
-        """Call the ``reject`` callback. Return the error as text if it fails or exceeds the timeout, else an empty
-        text."""
+        """Call the ``reject`` callback. Return the error as text if the callback fails or exceeds the timeout,
+        otherwise an empty text."""
         rejecting = ensure_future(called(reject, reason, None))
         await wait((rejecting,), timeout=self._grace)
         rejecting.add_done_callback(lambda done: done.cancelled() or done.exception())  # retrieve the exception
         if not rejecting.done():
-            return f"it did not answer within {self._grace:g} s"
+            return f"it did not return within {self._grace:g} s"
         if rejecting.cancelled():
             return "it was cancelled"
         error = rejecting.exception()
@@ -295,7 +298,8 @@ class Stack:
     # ---- after a restart ----------------------------------------------------------------------------------------
 
     async def reconcile(self, *, again: bool) -> None:
-        """Record the ends of the actions that ended in a crash. Later calls do nothing, unless ``again`` is set.
+        """Record the ends of the actions that ended in a crash. Only the first call does this, unless ``again`` is
+        True.
 
         again  True to repeat the check, because a recovery may have completed an apply
         """
@@ -311,17 +315,17 @@ class Stack:
                 self._reconciled = False
 
     async def _settle(self, staged: Staged) -> None:
-        """Record the end of an action according to the state of its change in the history. Raise OSError if that
+        """Record the end of an action according to the state of its change in the history. Raise OSError if this
         state is unknown."""
         ended: Ended = "lost"
-        text = "it ended with the program that had staged it"
+        text = "it was lost when the program that staged it ended"
         if staged.change is not None and self._history is not None:
             state = await self._history.state_of(staged.change)
             if state == "staged":
                 return
             if state == "applying":
-                raise OSError("what was cut short could not be looked into yet")
-            ended, text = _ENDS.get(state, ("lost", "it cannot be read any more"))
+                raise OSError("the interrupted change could not be examined yet")
+            ended, text = _ENDS.get(state, ("lost", "its stored change can no longer be read"))
         self.resolved(staged, ended, text, "callgate")
         level = "info" if ended == "applied" else "warning"
         self._record.write(Noted(self._host.clock.now(), f"{staged.label}: {text}", level))
@@ -343,7 +347,6 @@ async def called(callback: Callback, reason: str, extra: Any) -> Any:
 
 
 def _summary(changes: ChangeSet) -> tuple[str, tuple[int, int]]:
-    """Return the summary of the changes and the numbers of added and removed lines."""
     from callgate.changes.change_summary import line_counts, summary
     from callgate.changes.hunks import diffs  # loaded with the first change
 

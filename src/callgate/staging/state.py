@@ -7,22 +7,19 @@ from callgate.tools.session_state import ENTER, EXIT
 from callgate.words.events import (
     ActionResolved,
     ActionStaged,
-    Branched,
     CallArrived,
     CallSettled,
-    Compacted,
     Durable,
     Event,
     Forked,
     MessageAdded,
     ModeSet,
-    Rewound,
     TurnEnded,
     TurnStarted,
 )
 from callgate.words.modes import Mode
 from callgate.words.pending import RESOLVE, Staged
-from callgate.words.turns import INJECTED
+from callgate.words.turns import INJECTED, Branched, Compacted, Rewound
 
 MODE = "mode"
 """The subject of the reminder of a mode change."""
@@ -168,7 +165,7 @@ class State:
         self.answered = self.answered and event.kept is not None
 
     def _forked(self, event: Forked) -> None:
-        why = f"it waits in session {event.session}, from which this one was forked"
+        why = f"it is still pending in session {event.session}, from which this session was forked"
         for each in self.actions.values():
             self.unreported[each.id] = ActionResolved(
                 at=event.at, id=each.id, label=each.label, ended="discarded", reason=why, by="callgate"

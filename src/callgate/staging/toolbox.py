@@ -22,8 +22,8 @@ from callgate.words.messages import Text
 from callgate.words.pending import RESOLVE, ResolveAction, Staged
 
 _UNSEEN = (
-    "What this message stages cannot be resolved in the same message: nobody has seen it yet. "
-    "Look at what it would change, then call resolve."
+    "An action cannot be resolved in the message that stages it, because its changes have not been shown yet. Read "
+    "them, then call resolve."
 )
 
 
@@ -55,13 +55,13 @@ class StagingToolbox:
         self._bound: set[str] = set()  # ids of actions that calls of this program resolve
         for each in all_tools(box):
             if RESOLVE in (each.spec.name, *each.aliases):
-                raise ToolDefinitionError(f"{RESOLVE!r} finishes what is pending, in every session: rename {each!r}")
+                raise ToolDefinitionError(f"{RESOLVE!r} is reserved for resolving pending actions: rename {each!r}")
 
     def tools(self) -> Sequence[Tool]:
-        """Return the tools of the session, and ``resolve`` if it can be used.
+        """Return the tools of the session, and ``resolve`` if the tool can be used.
 
         Once ``resolve`` is listed it stays listed, because a changed list invalidates the cache of a provider. After
-        the first request it is added only together with a tool that can stage actions.
+        the first request, ``resolve`` is added only together with a tool that can stage actions.
         """
         tools = tuple(each for each in self._box.tools() if each.spec.name != RESOLVE)
         if self._offers is None:
@@ -125,7 +125,7 @@ class StagingToolbox:
         if staged.message_id == self._state.message:
             return _UNSEEN
         if self._stack.busy(staged.id) or (staged.id in self._bound and staged.id in self._state.claimed):
-            return f"{staged.label} ({staged.id}) is being resolved already."
+            return f"{staged.label} ({staged.id}) is already being resolved."
         return None
 
 
@@ -151,8 +151,8 @@ class StagingTool(Named):
 
 def _with_staged(result: Result, staged: Sequence[Staged]) -> Result:
     lines = [
-        f"[Staged as {each.id}: {each.label}{f' ({each.summary})' if each.summary else ''}. "
-        f"Nothing of it is done before you call {RESOLVE}.]"
+        f"[Staged as {each.id}: {each.label}{f' ({each.summary})' if each.summary else ''}. It is not applied "
+        f"until you call {RESOLVE}.]"
         for each in staged
     ]
     pending: list[dict[str, Any]] = [

@@ -17,11 +17,11 @@ from callgate.words.inputs import Undo
 if TYPE_CHECKING:
     from callgate.changes.history import Kept
 
-_NOT_KEPT = "the changes of this session are not kept: it has no journal, or a host of its own"
+_NOT_KEPT = "the changes of this session are not stored: it has no journal, or a custom host"
 
 _OUTCOMES = {
-    "applied": " The change of files that it showed is applied, all of it.",
-    "discarded": " No file of the change that it showed is changed.",
+    "applied": " All file changes that it showed are applied.",
+    "discarded": " No file was changed.",
 }
 
 
@@ -51,14 +51,13 @@ class WorkspacePart(FeaturePart):
         return _OUTCOMES.get(self._states.get(change, ""), "")
 
     async def _recover(self) -> bool:
-        """Recover interrupted changes of files. Return True if a recovery was done."""
         if self._host is None or not self._host.unsettled:
             return False
         try:
             found = await self._host.recover()
         except (CallgateError, OSError) as error:
             # The next apply tries again.
-            self._note(f"it could not be seen whether a change was cut short: {in_words(error)}", "warning")
+            self._note(f"interrupted changes could not be checked: {in_words(error)}", "warning")
             return False
         for each in found:
             self._note(each.text, "warning" if each.left else "info")
@@ -79,14 +78,14 @@ class WorkspacePart(FeaturePart):
             except OSError:  # the next turn tries again
                 return
         for kept, labels in self._undone:
-            text = f"The user took back these changes of yours: {', '.join(labels)}."
+            text = f"The user undid these changes of yours: {', '.join(labels)}."
             self._notices.add("undo", f"{text} The files are as they were before them.", id=f"undo-{kept.id}")
             await self._mark_reported(kept)
         self._undone = []
 
     async def _mark_reported(self, undo: "Kept") -> None:
-        """Mark an undo as reported when its notice is on disk. If the record cannot be written, the next start adds
-        the notice again."""
+        """Mark an undo as reported when its notice is on disk. If the record cannot be written, the notice is added
+        again at the next start."""
         assert self._host is not None
         with suppress(JournalError):
             if (waiting := self._journal.barrier()) is not None:
@@ -99,20 +98,20 @@ class WorkspacePart(FeaturePart):
         try:
             wanted = changes_to_undo(await self._host.changes(), sent)
             if not wanted:
-                return "there is no change to take back"
+                return "there is no change to undo"
             found = await self._host.undo(wanted)
             if found.conflicts and not sent.partly:
-                return f"nothing was taken back: {'; '.join(found.conflicts)}"
+                return f"nothing was undone: {'; '.join(found.conflicts)}"
             undo = await self._host.apply_undo(found)
         except (CallgateError, OSError) as error:
             return str(error)
         from callgate.changes.change_summary import summary  # loaded with the first change
 
         labels = ", ".join(kept.label for kept in wanted)
-        text = f"taken back: {labels} ({summary(found.changes)})"
-        left = f"; not: {'; '.join(found.conflicts)}" if found.conflicts else ""
+        text = f"undone: {labels} ({summary(found.changes)})"
+        left = f"; not undone: {'; '.join(found.conflicts)}" if found.conflicts else ""
         self._record.write(Noted(self._now(), text + left, "warning" if left else "info"))
-        notice = f"The user took back these changes of yours: {labels}. The files are as they were before{left}."
+        notice = f"The user undid these changes of yours: {labels}. The files are as they were before{left}."
         self._notices.add("undo", notice, id="" if undo is None else f"undo-{undo.id}")
         if undo is not None:
             await self._mark_reported(undo)

@@ -1,4 +1,4 @@
-"""Time controlled by tests: a manual clock, and an event loop that never waits for a timer."""
+"""Time for tests: a clock that the test advances, and an event loop that never waits for a timer."""
 
 import asyncio
 import heapq
@@ -76,7 +76,7 @@ class ManualClock:
         self._time = end
 
     async def advance_and_settle(self, seconds: float) -> None:
-        """Advance the clock as real time passes: tasks that a timer wakes run before the next timer fires."""
+        """Advance the clock in the same way as real time: tasks that a timer wakes run before the next timer fires."""
         end = self._time + seconds
         await settle()
         while (due := self.next_timer) is not None and due <= end:
@@ -90,8 +90,8 @@ class ManualClock:
 
 
 async def settle(rounds: int = 100) -> None:
-    """Let every task run until it waits for a timer, a thread or I/O. Exact on a VirtualLoop; on other event loops,
-    yield ``rounds`` times."""
+    """Let every task run until the task waits for a timer, a thread or I/O. The function is exact on a VirtualLoop;
+    on other event loops it yields ``rounds`` times."""
     loop = asyncio.get_running_loop()
     if isinstance(loop, VirtualLoop):
         await loop.idle()
@@ -101,16 +101,17 @@ async def settle(rounds: int = 100) -> None:
 
 
 class StuckError(AssertionError):
-    """The test would wait forever: no task is ready, no timer is set, and no thread or I/O can wake the event loop."""
+    """Raised if the test would wait forever: no task is ready, no timer is set, and no thread or I/O can wake the
+    event loop."""
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
     """An event loop that jumps to the time of the next timer when no task is ready.
 
-    Work in threads takes no virtual time: if a timer is set, the loop jumps and does not wait for the thread. It
-    waits for threads of ``run_in_executor`` (``asyncio.to_thread``) and inside ``hold()``. If no timer is set, the
-    loop waits ``patience`` real seconds, or not at all if no thread or file could wake it, and then raises
-    StuckError.
+    Work in threads takes no virtual time: if a timer is set, the loop jumps and does not wait for the thread.
+    Exceptions are threads of ``run_in_executor`` (``asyncio.to_thread``) and the block of ``hold()``, for which the
+    loop waits. If no timer is set, the loop waits ``patience`` real seconds and then raises StuckError. If no thread
+    or file could wake the loop, it raises StuckError at once.
     """
 
     def __init__(self, patience: float = 30.0) -> None:
@@ -195,7 +196,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         if ready:
             return ready
         waiting = [f"{task.get_name()} in {task.get_coro()}" for task in asyncio.all_tasks(self)]
-        raise StuckError("nothing left to run, and nothing to wait for; waiting tasks: " + "; ".join(waiting))
+        raise StuckError("no task can run and no timer is set; waiting tasks: " + "; ".join(waiting))
 
 
 class _JumpingSelector(selectors.DefaultSelector):
@@ -210,6 +211,6 @@ class _JumpingSelector(selectors.DefaultSelector):
 
 
 def run_virtual(main: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine like ``asyncio.run``, in virtual time: sleeping for an hour takes no real time."""
+    """Run a coroutine like ``asyncio.run``, in virtual time: a sleep of an hour takes no real time."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(main)

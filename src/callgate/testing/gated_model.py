@@ -1,4 +1,4 @@
-"""A model whose events are released by the test one at a time."""
+"""A model whose events a test releases one at a time."""
 
 import asyncio
 from asyncio import Future
@@ -30,7 +30,7 @@ class _Signal:
 
 
 class GatedStream:
-    """A stream that passes on each event of another stream only when a test releases it.
+    """A stream that passes on each event of another stream only when a test releases the event.
 
     The stream ends when it is closed or cancelled, and after MessageEnded. If a message is cut off, its end or error
     must be released like an event.
@@ -48,7 +48,7 @@ class GatedStream:
 
     @property
     def over(self) -> bool:
-        """True if the stream will pass on no more events."""
+        """True if the stream has no more events to pass on."""
         return self._over or self._whole
 
     def __aiter__(self) -> Self:
@@ -80,8 +80,8 @@ class GatedStream:
             await close_stream(self._source)
 
     async def release(self) -> bool:
-        """Release one event and wait until it is processed: the consumer requests the next event or closes the
-        stream. Return False if there was no event."""
+        """Release one event and wait until the consumer has processed it: the consumer requests the next event or
+        closes the stream. Return False if there was no event."""
         before = len(self.passed)
         await self._signal.until(lambda: self._asked or self.over)
         if not self.over:
@@ -104,7 +104,8 @@ class GatedStream:
         self._signal.pulse()
 
     async def _last_words(self) -> None:
-        """Wait briefly for the consumer to request another event after MessageEnded, because it may never do so."""
+        """Wait briefly until the consumer requests another event after MessageEnded. A consumer may never request
+        this event."""
         for _ in range(100):
             if self._asked or self._over:
                 return
@@ -137,7 +138,7 @@ class GatedModel:
         return [event for stream in self.streams for event in stream.passed]
 
     async def release(self, n: int = 1) -> None:
-        """Release ``n`` events, of one or more messages, and wait until the last event is processed."""
+        """Release ``n`` events, of one or several messages, and wait until the last event is processed."""
         while n > 0:
             if await (await self._current()).release():
                 n -= 1

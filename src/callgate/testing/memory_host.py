@@ -86,7 +86,7 @@ class MemoryHost:
         }
         changed = [path for path, found in wanted.items() if digest(self.files.get(path)) != found]
         if changed:
-            raise ToolFailure(f"Nothing was changed, because files are not as the preview found them: {changed}")
+            raise ToolFailure(f"Nothing was changed, because files have changed since the preview: {changed}")
         for path in leaving:
             del self.files[path]
         for change in changes.files:
@@ -137,5 +137,5 @@ class MemoryFiles(dict[str, bytes]):
     def _resolved(self, path: str) -> ResolvedPath:
         place = self._resolve_path(path)
         if place.fault is not None:
-            raise ToolFailure(f"{path!r} is not a usable path: {place.fault}")
+            raise ToolFailure(f"{path!r} is not a valid path: {place.fault}")
         return place

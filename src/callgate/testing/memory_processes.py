@@ -11,8 +11,8 @@ from callgate.words.noun import noun
 class ScriptedCommand:
     """The behaviour of a command.
 
-    waits     the command runs until it is ended
-    stubborn  only a kill ends the command
+    waits     the command runs until it is stopped
+    stubborn  only a kill stops the command
     echoes    the command first writes its input to its output
     fault     the error when the command is started
     """

@@ -55,7 +55,7 @@ class PlainTool:
         except (ValueError, RecursionError) as error:
             return Rejected((f"$: not JSON: {error}",))
         if not isinstance(arguments, Mapping):
-            return Rejected((f"$: {type(arguments).__name__}, wanted an object",))
+            return Rejected((f"$: {type(arguments).__name__}, expected an object",))
         return Accepted(dict(arguments))  # pyright: ignore[reportUnknownArgumentType]
 
     def traits(self, arguments: Arguments) -> Traits:

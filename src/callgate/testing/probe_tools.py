@@ -53,7 +53,7 @@ class Latch(PlainTool):
             self._event(call_id).set()
 
     async def entered(self, *call_ids: str) -> None:
-        """Wait until these calls wait at the latch, or any call if no ids are given."""
+        """Wait until the calls with these ids wait at the latch. If no ids are given, wait for any call."""
         while not (set(call_ids) <= set(self.inside) if call_ids else self.inside):
             self._entered.clear()
             await self._entered.wait()
@@ -92,7 +92,7 @@ class Moment:
 
 
 class Recorder:
-    """Records when calls of the watched tools start and end."""
+    """Records the start and the end of each call of the watched tools."""
 
     def __init__(self) -> None:
         self.moments: list[Moment] = []

@@ -76,7 +76,7 @@ def turn(*steps: Step) -> ScriptedTurn:
     """Return the script of one message of the model."""
     for at, step in enumerate(steps):
         if isinstance(step, Ended) and at < len(steps) - 1:
-            raise UsageError(f"a turn goes on after its end: {steps[at + 1]}")
+            raise UsageError(f"a turn continues after its end: {steps[at + 1]}")
     ended = bool(steps) and isinstance(steps[-1], Ended)
     if not ended and any(isinstance(step, Called) and not step.closed for step in steps):
         raise UsageError("a turn with an open_call needs limit(), cut_off() or fail() at its end")
@@ -90,7 +90,8 @@ def say(text: str, *, over: float = 0.0) -> Speech:
 
 
 def think(text: str, *, signature: str | None = None, over: float = 0.0) -> Speech:
-    """Return a step that streams reasoning for ``over`` seconds. ``signature`` is the provider's signature of it."""
+    """Return a step that streams reasoning for ``over`` seconds. ``signature`` is the provider's signature of the
+    reasoning."""
     return Speech("thinking", text, over, signature)
 
 
@@ -102,14 +103,14 @@ def call(name: str, /, **arguments: Any) -> Called:
 def raw_call(
     name: str, arguments: str | Mapping[str, Any], *, id: str | None = None, kept: Opaque | None = None
 ) -> Called:
-    """Return a call whose arguments are this text, valid JSON or not. ``kept`` is the provider's opaque data about
-    the call."""
+    """Return a call with this text as arguments, valid JSON or not. ``kept`` is the provider's opaque data about the
+    call."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
     return Called(name, text, id, closed=True, kept=kept)
 
 
 def open_call(name: str, text: str, *, id: str | None = None) -> Called:
-    """Return a call that the stream does not complete."""
+    """Return an incomplete call: the stream ends before the call is complete."""
     return Called(name, text, id, closed=False)
 
 

@@ -12,7 +12,7 @@ from callgate.words.model import Abilities, MessageStarted, ModelEvent, Request
 
 
 class ScriptedModel:
-    """A model that plays one scripted turn for each request. ``requests`` has the requests so far.
+    """A model that plays one scripted turn for each request. ``requests`` has all requests until now.
 
     chunk      the length of text deltas; by default text is streamed in words and arguments in pieces of 16 characters
     clock      the clock for pauses; by default the event loop
@@ -50,7 +50,7 @@ class ScriptedModel:
             scene = self._scenes[self._at - 1]
             return self._play(self._reaction(scene, kept, self._at) if callable(scene) else scene)
         if self._otherwise is None:
-            return self._play([ModelError(f"the script has {len(self._scenes)} turns, and was asked for one more")])
+            return self._play([ModelError(f"the script has {len(self._scenes)} turns, but one more was requested")])
         return self._play(self._reaction(self._otherwise, kept, self._at))
 
     def _reaction(self, scene: Scene, request: Request, number: int) -> list[Played]:

@@ -20,8 +20,8 @@ class Providers(NamedTuple):
 
 @contextmanager
 def exporting(environ: Mapping[str, str]) -> Generator[Providers]:
-    """Return tracer and meter providers that send to the collector of the OTEL_… variables. On leaving, buffered
-    spans and metrics are sent, within the timeouts of these variables."""
+    """Return tracer and meter providers that send to the collector of the OTEL_… variables. The exit of the context
+    sends buffered spans and metrics, within the timeouts of these variables."""
     resource = Resource.create({"service.name": environ.get("OTEL_SERVICE_NAME") or "callgate"})
     tracers = TracerProvider(resource=resource, shutdown_on_exit=False)
     tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))

@@ -80,8 +80,8 @@ def trace(
 
 
 class SessionSpans:
-    """Converts the events of one session to spans and metrics. ``add`` must get every event in order. Spans have the
-    times of the events."""
+    """Converts the events of one session to spans and metrics. ``add`` must receive every event in order. Spans have
+    the times of the events."""
 
     def __init__(
         self, session: str, tracers: TracerProvider | None, meters: MeterProvider | None, *, content: bool

@@ -12,7 +12,7 @@ JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | Non
 
 @noun
 class Repair:
-    """A repair of an argument that neither lost nor added information. ``what`` describes the change at ``path``."""
+    """A repair of an argument that preserves its information. ``what`` describes the change at ``path``."""
 
     path: str
     what: str
@@ -28,6 +28,7 @@ class Accepted:
 
 @noun
 class Rejected:
-    """The faults of invalid arguments: at least one line for each, with the path, the value and the expected value."""
+    """The faults of invalid arguments. Each fault has at least one line with the path, the value and the expected
+    value."""
 
     errors: tuple[str, ...]

@@ -106,6 +106,9 @@ HOOK_STOP = "hook_stop"
 NO_CASCADE = "no_cascade"
 """Key in the details of an error result: if True, the error cancels no other call."""
 
+NO_OUTPUT = "({name} completed with no output)"
+"""The text that a model reads instead of an empty result. Interfaces do not show it."""
+
 PARTIAL_OUTPUT = "partial_output"
 """Key in the details of an error result: if True, the text after the first line is the output of a cancelled call."""
 
@@ -157,7 +160,7 @@ class Result:
     @property
     def effects(self) -> Known | None:
         """The known effects of the call: nothing changed, something may have changed, or all changes are complete.
-        None if the result does not say."""
+        None if the effects are not known."""
         return self.details.get("effects")
 
     @property

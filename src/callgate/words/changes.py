@@ -120,7 +120,7 @@ class ChangeSet:
 
     @property
     def fingerprint(self) -> str:
-        """The hash of all changes. Equal changes of the same files have the same hash."""
+        """The hash of all changes. Two change sets with equal changes have the same hash."""
         seen = sha256()
         for each in self.files:
             content = (digest(each.before), digest(each.after))
@@ -134,6 +134,6 @@ class ChangeSet:
 
     @property
     def inverse(self) -> "ChangeSet":
-        """The changes that revert these changes, provided that the files were not changed again."""
+        """The changes that revert these changes, if the files were not changed again."""
         files = tuple(change.inverse for change in reversed(self.files))
         return ChangeSet(f"revert: {self.label}", files, self.tool, emptied=self.made)

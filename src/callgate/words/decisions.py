@@ -26,7 +26,7 @@ LONGEST_ANSWER = 20_000
 """The maximum length of a written answer in characters."""
 
 
-_WOULD = (" would", " would allow it", " would allow that")
+_WOULD = (" would", " would allow this")
 _canonical = JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 
 
@@ -49,8 +49,8 @@ class AskedField:
     """A field of a question: the user chooses options or writes an answer.
 
     several   more than one option may be chosen
-    required  the field must be answered; an optional field without an answer gets ``default``, if given
-    kind      the type of a written answer; ``option`` allows no written answer
+    required  the field must be answered; an optional field without an answer gets ``default``, if set
+    kind      the type of a written answer; ``option`` allows only the options
     """
 
     header: str
@@ -64,7 +64,7 @@ class AskedField:
 
 @noun
 class FieldAnswer:
-    """The answer to a field: the labels of the chosen options, and a written text in addition or instead."""
+    """The answer to a field: the labels of the chosen options, a written text, or both."""
 
     chosen: tuple[str, ...] = ()
     text: str = ""
@@ -108,7 +108,7 @@ class Allow:
 class Ask:
     """A decision that the user is asked about the call.
 
-    unattended     the outcome if no user can answer: wait, or deny
+    unattended     the result if no user can answer: the call waits, or is denied
     unconditional  the question is asked each time: hooks and a remembered "always" do not answer it
     """
 
@@ -201,10 +201,10 @@ class Question:
     """A question to the user about a call.
 
     path      the names of the agents from the root to the session that asks
-    deadline  the time, in seconds since the epoch, at which the question is answered with no
-    through   the tool that was called, if ``tool`` is the name of the action that the call would do
+    deadline  the time, in seconds since the epoch, at which the question is answered "no" automatically
+    through   the tool that was called, if ``tool`` is the name of an action that the call would perform
     shown     the fingerprint of the preview as recorded; masked secrets change the fingerprint
-    asks      fields that a yes has to answer
+    asks      fields that must be answered with a "yes"
     """
 
     call_id: str
@@ -231,7 +231,7 @@ class Question:
 
     @property
     def why(self) -> str:
-        """The reason without the rules that would allow the call, for interfaces that show the choices."""
+        """The reason without the rules that would allow the call, for interfaces that list these rules as choices."""
         why, _, would = self.reason.rpartition("; ")
         return why if why and would.endswith(_WOULD) else self.reason
 
@@ -241,7 +241,7 @@ class Question:
         return self.preview if self.preview is not None and self.shown in ("", self.preview.fingerprint) else None
 
     def yes(self, arguments: Mapping[str, Any] | None = None, *, by: str = "person", door: str = "") -> "Confirmation":
-        """Return the answer that runs the call, with other arguments if given."""
+        """Return the answer that allows the call, with other arguments if given."""
         return self._answer("yes", by, door, arguments=arguments)
 
     def answered(
@@ -251,10 +251,8 @@ class Question:
         by: str = "person",
         door: str = "",
     ) -> "Confirmation":
-        """Return a yes with answers to the fields of the question, in the order of the fields.
-
-        A question with required fields does not accept other arguments.
-        """
+        """Return a "yes" with answers to the fields of the question, in the order of the fields. A question with
+        required fields does not accept other arguments."""
         return self._answer("yes", by, door, arguments=arguments, answers=answers)
 
     def no(self, note: str | None = None, *, stop: bool = False, by: str = "person", door: str = "") -> "Confirmation":
@@ -264,8 +262,8 @@ class Question:
     def always(
         self, choice: Choice | None = None, *, scope: Scope = "session", by: str = "person", door: str = ""
     ) -> "Confirmation":
-        """Return the answer that runs the call and allows later calls: calls in the scope of ``choice``, or by
-        default calls with equal arguments."""
+        """Return the answer that allows this call and later calls: the calls in the scope of ``choice``, or by
+        default the calls with equal arguments."""
         pattern = Pattern("exact", self.arguments_hash) if choice is None else choice.pattern
         tool = self.tool if choice is None else choice.tool or self.tool
         return self._answer("yes_always", by, door, always=ApprovalPolicy("allow", tool, pattern, scope))
@@ -309,9 +307,11 @@ def answers_fault(fields: Sequence[AskedField], answers: Sequence[FieldAnswer]) 
     if not answers and not any(field.required for field in fields):
         return None
     if not fields:
-        return "this call asks for yes or no, and takes no answers"
+        return "this question accepts only yes or no, not answers to fields"
     if len(answers) != len(fields):
-        return f"there are {len(fields)} questions and {len(answers)} answers: answer each, in their order"
+        return (
+            f"there are {len(fields)} questions and {len(answers)} answers: give one answer for each question, in order"
+        )
     found = (_fault(field, answer) for field, answer in zip(fields, answers, strict=True))
     return next((fault for fault in found if fault is not None), None)
 
@@ -321,18 +321,18 @@ def _fault(field: AskedField, answer: FieldAnswer) -> str | None:
     labels = [option.label for option in field.options]
     unknown = [label for label in answer.chosen if label not in labels]
     if unknown:
-        return f"{name}: there is no option {unknown[0]!r}; there are {', '.join(map(repr, labels)) or 'none'}"
+        return f"{name}: unknown option {unknown[0]!r}; the options are {', '.join(map(repr, labels)) or 'none'}"
     if len(set(answer.chosen)) != len(answer.chosen):
-        return f"{name}: an option is chosen twice"
+        return f"{name}: the same option is chosen twice"
     if len(answer.chosen) > 1 and not field.several:
         return f"{name}: only one option can be chosen"
     if len(answer.text) > LONGEST_ANSWER:
-        return f"{name}: own words have at most {LONGEST_ANSWER:,} characters"
+        return f"{name}: a free-text answer can have at most {LONGEST_ANSWER:,} characters"
     if text and not _fits(field.kind, text):
-        return f"{name}: {WANTED[field.kind]} is wanted, not {text!r:.40}"
+        return f"{name}: expected {WANTED[field.kind]}, not {text!r:.40}"
     if field.required and not answer.chosen and not text:
         either = bool(labels) and field.kind != "option"
-        return f"{name}: {'choose an option or say it in own words' if either else f'{WANTED[field.kind]} is wanted'}"
+        return f"{name}: {'choose an option or write an answer' if either else f'expected {WANTED[field.kind]}'}"
     return None
 
 

@@ -30,10 +30,10 @@ _MOST_SHOWN = 40
 
 
 class Given(SimpleNamespace):
-    """The converted arguments of a call, with defaults. Arguments are read as ``a.path`` or ``a["path"]``."""
+    """The converted arguments of a call, with defaults. An argument is read as ``a.path`` or ``a["path"]``."""
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"there is no argument {name!r}; there is {', '.join(vars(self)) or 'none'}")
+        raise AttributeError(f"unknown argument {name!r}; the arguments are: {', '.join(vars(self)) or 'none'}")
 
     def __getitem__(self, name: str) -> Any:
         return vars(self)[name]
@@ -109,13 +109,13 @@ class Declaration:
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    """Return one or many strings or paths as a tuple of strings."""
+    """Return a string, a path, or several of these as a tuple of strings."""
     if value is None:
         return ()
     if isinstance(value, str | PathLike):
         return (str(fspath(cast("str | PathLike[str]", value))),)
     if isinstance(value, Mapping | bytes) or not isinstance(value, Iterable):
-        raise TypeError(f"{type(cast(object, value)).__name__}, wanted text")
+        raise TypeError(f"{type(cast(object, value)).__name__} instead of text")
     return tuple(text for each in cast("Iterable[object]", value) for text in _texts(each))
 
 
@@ -127,7 +127,7 @@ def _text(value: object) -> str | None:
 
 
 def _only(value: object) -> object:
-    """Return the item of a list with one item. Return any other value unchanged."""
+    """Return the item of a list that has one item. Return any other value unchanged."""
     if not isinstance(value, list):
         return value
     found = cast("list[object]", value)
@@ -148,7 +148,7 @@ def _variables(value: object) -> dict[str, str]:
     if inner is None or inner == []:
         return {}
     if not isinstance(inner, Mapping):
-        raise TypeError(f"{type(inner).__name__}, wanted an object")
+        raise TypeError(f"{type(inner).__name__} instead of an object")
     return {str(name): str(each) for name, each in cast("Mapping[object, object]", inner).items()}
 
 

@@ -23,7 +23,7 @@ EXIT_CODES: Mapping[int, str] = {
     0: "done",
     1: "failed",
     2: "usage",
-    3: "a question waits for a person",
+    3: "a question is open",
     4: "a limit was reached",
     130: "interrupted",
 }
@@ -44,12 +44,12 @@ ENDINGS: Mapping[RunReason, Ending] = {
     "limit": Ending("A limit of the run was reached: {kind}.", 4),
     "budget": Ending("The budget is used up.", 4),
     "output_limit": Ending("The model reached the limit of its output.", 4),
-    "context_full": Ending("The conversation is too long for the model: compact it.", 1),
+    "context_full": Ending("The conversation is too long for the model. Compact it.", 1),
     "cut_off": Ending("The model's answer was cut off.", 1),
     "refusal": Ending("The model refused to answer.", 1, continues=False),
     "model_error": Ending("The model failed ({kind}).", 1),
     "call_not_made": Ending("The answer looks like a tool call that was not made.", 1),
-    "stopped": Ending("A person or a hook stopped the run.", 1),
+    "stopped": Ending("The user or a hook stopped the run.", 1),
     "paused": Ending("The agent paused, because calls were denied.", 3),
     "interrupted": Ending("The run was interrupted.", 130),
 }

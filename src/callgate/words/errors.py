@@ -20,7 +20,7 @@ def in_words(error: BaseException) -> str:
     try:
         message = str(error)
     except Exception:
-        message = "(its message cannot be shown)"
+        message = "(its message cannot be displayed)"
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
@@ -69,7 +69,8 @@ class ToolFailure(CallgateError):
 
 
 class HalfApplied(ToolFailure):
-    """Raised by a host if some files were changed and could not be rolled back. Recovery restores the files later."""
+    """Raised by a host if some files were changed and the changes could not be rolled back. Recovery restores the
+    files later."""
 
 
 class ModelError(CallgateError):

@@ -1,5 +1,5 @@
-"""The table of event classes, which is used by the tree of messages, the codec of the log, the ledger and the
-reference."""
+"""The table of event classes. The tree of messages, the codec of the log, the ledger and the reference use this
+table."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
@@ -23,7 +23,8 @@ calls with effects and only for messages of a model."""
 class Row(NamedTuple):
     """The properties of a class of events.
 
-    by      the attribute with the id of the message or call that the event belongs to; of several ids the last is used
+    by      the attribute with the id of the message or call that the event belongs to; if the attribute has several
+            ids, the last id is used
     target  the attribute with the id of a message: the new leaf of a move, or the first message that a boundary keeps
     folds   True if the event changes the ledger
     """

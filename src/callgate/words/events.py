@@ -13,17 +13,23 @@ from callgate.words.arguments import Repair
 from callgate.words.calls import Result
 from callgate.words.decisions import ApprovalPolicy, Confirmation, Decision, Question
 from callgate.words.endings import ENDINGS, RunReason
-from callgate.words.messages import Content, Message, Opaque, Part, Spent, Text, Usage
+from callgate.words.messages import Message, Opaque, Part, Spent, Text
 from callgate.words.model import RunOptions, StopReason, WantedEffort
 from callgate.words.modes import Mode
 from callgate.words.notices import AgentOpened, AgentSpent, FeatureRecorded, NoticeAdded, NoticeDelivered
-from callgate.words.noun import nothing, noun
+from callgate.words.noun import noun
 from callgate.words.pending import Ended, Staged
 from callgate.words.turns import (
     AnswerUnused,
+    Branched,
+    Compacted,
+    Counted,
     Measures,
     PhaseEnded,
     PhaseStarted,
+    ResultReplaced,
+    Rewound,
+    Snipped,
     TextStreamed,
     ThinkingStreamed,
     TurnCause,
@@ -49,8 +55,8 @@ class MessageAdded:
 
 @noun
 class PromptQueued:
-    """A prompt was queued until the run ends, or until the current calls end if ``steers``. A queued prompt with the
-    same id is replaced."""
+    """A prompt was queued until the run ends or, if ``steers`` is True, until the current calls end. A queued prompt
+    with the same id is replaced."""
 
     at: float
     id: str
@@ -74,7 +80,7 @@ class PromptDequeued:
 
 @noun
 class TurnStarted:
-    """A turn started. ``because`` is its cause; ``forced`` says that the model has to resolve the pending action."""
+    """A turn started. ``because`` is its cause. If ``forced`` is True, the model must resolve the pending action."""
 
     at: float
     turn: int
@@ -112,7 +118,7 @@ class RunEnded:
 
     @property
     def exit_code(self) -> int:
-        """The exit code of a program that only made this run."""
+        """The exit code of a program whose only run is this run."""
         return ENDINGS[self.reason].exit_code
 
 
@@ -133,8 +139,8 @@ class RequestRetried:
 
 @noun
 class CallArrived:
-    """A call arrived. ``asked_as`` is the name that the model used, if a toolbox replaced the call by another.
-    ``arguments_hash`` is None for an invalid name or invalid arguments. ``kept`` is provider-specific data.
+    """A call arrived. ``asked_as`` is the name that the model used, if a toolbox replaced the call by a different
+    call. ``arguments_hash`` is None for an invalid name or invalid arguments. ``kept`` is provider-specific data.
     ``from_text`` is True if the model wrote the call as text."""
 
     at: float
@@ -264,7 +270,7 @@ class ActionResolved:
 
 @noun
 class Paused:
-    """The agent paused until it gets Continue or a prompt of the user."""
+    """The agent paused until it receives Continue or a prompt of the user."""
 
     at: float
     reason: str
@@ -272,7 +278,7 @@ class Paused:
 
 @noun
 class StrayFound:
-    """A call settled although its tool did not stop. The call keeps its locks until the tool ends."""
+    """A call was settled although its tool did not stop. The call keeps its locks until the tool ends."""
 
     at: float
     call_id: str
@@ -304,85 +310,9 @@ class EffortSet:
 
 
 @noun
-class Counted:
-    """The totals of a session over all branches, which cannot be computed from the live events."""
-
-    messages: int = 0
-    turns: int = 0
-    usage: Usage = field(default_factory=Usage)
-    costs: tuple[Spent, ...] = ()
-
-
-@noun
-class Rewound:
-    """The history was rewound to just before this message."""
-
-    at: float
-    message_id: str
-    counted: Counted = field(default_factory=Counted)
-
-
-@noun
-class Branched:
-    """The history was moved to right after this message, which may be on another branch."""
-
-    at: float
-    message_id: str
-    counted: Counted = field(default_factory=Counted)
-
-
-@noun
-class Compacted:
-    """The history was compacted: requests contain the summary, then the messages from ``kept`` on. No event is deleted.
-
-    context     the context of calls at the time of the compaction; ``running``: the run continued after it
-    unreported  ids of ended actions that the model was not informed about yet
-    restored    text after the summary, such as the to-do list and files; ``answer``: the text of a begun answer
-    focus       instructions of the user for the summary; ``covered``: the number of messages that it replaces
-    """
-
-    at: float
-    summary: str
-    kept: str | None = None
-    trigger: Literal["manual", "automatic", "reactive", "imported"] = "manual"
-    running: bool = False
-    context: Mapping[str, Any] = field(default_factory=nothing)
-    counted: Counted = field(default_factory=Counted)
-    paused: bool = False
-    unreported: tuple[str, ...] = ()
-    restored: str = ""
-    focus: str = ""
-    covered: int = 0
-    tokens_before: int = 0
-    tokens_after: int = 0
-    model: str = ""
-    usage: Usage | None = None
-    cost: float | None = None
-    options: RunOptions | None = None
-    answer: str = ""
-
-
-@noun
-class Snipped:
-    """Messages were hidden from the model."""
-
-    at: float
-    message_ids: tuple[str, ...]
-
-
-@noun
-class ResultReplaced:
-    """The result of a call was replaced by this content in all later requests."""
-
-    at: float
-    message_id: str
-    call_id: str
-    content: tuple[Content, ...]
-
-
-@noun
 class MetadataSet:
-    """A fact about the session, such as ``title``, was set. None removes it. ``spent`` is the cost of a model."""
+    """A fact about the session, such as ``title``, was set. The value None removes the fact. ``spent`` is the cost
+    if a model wrote the value."""
 
     at: float
     key: str
@@ -414,7 +344,8 @@ class Forked:
 
 @noun
 class LinesQuarantined:
-    """Unreadable bytes of the log were copied to the file ``kept_in``. ``counted``: the totals of the readable part."""
+    """Unreadable bytes of the log were copied to the file ``kept_in``. ``counted`` has the totals of the readable
+    part."""
 
     at: float
     ranges: tuple[tuple[int, int], ...]
@@ -424,7 +355,7 @@ class LinesQuarantined:
 
 @noun
 class Noted:
-    """A note for the user was recorded that is not part of a result."""
+    """A note for the user was recorded. The note is not part of a result."""
 
     at: float
     text: str

@@ -14,7 +14,8 @@ from callgate.words.pending import ResolveAction
 
 @noun
 class Prompt:
-    """Send a message of the user. It is queued while the agent works. ``options`` apply to its run."""
+    """Send a message of the user. While the agent works, the message is queued. ``options`` apply to the run of the
+    message."""
 
     content: str | tuple[Part, ...]
     options: RunOptions | None = None
@@ -73,7 +74,7 @@ class Continue:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """Answer an open question: ``Answer(question.yes())`` or ``Answer(question.no("reason"))``. Raise UsageError if
-    ``confirmation`` is no decision, such as the question alone."""
+    ``confirmation`` is not a Confirmation, for example the question."""
 
     confirmation: Confirmation
 
@@ -87,7 +88,7 @@ class Answer:
 
 @noun
 class Resolve:
-    """Apply or discard a staged action: the action with this id, or the newest one.
+    """Apply or discard a staged action: the action with this id, or the newest action.
 
     extra  passed to the staging tool. For a change of files, ``{"files": [paths]}`` applies only the changes of these
            files
@@ -118,7 +119,7 @@ class SetEffort:
 
 @noun
 class Compact:
-    """Replace the history by a summary, except the last ``keep`` messages."""
+    """Replace the history by a summary. The last ``keep`` messages are kept."""
 
     instructions: str = ""
     keep: int = 0
@@ -181,8 +182,8 @@ UndoScope = Literal["call", "turn", "session"]
 
 @noun
 class Undo:
-    """Revert changes of files: of the newest call, of its turn, or of the whole session; or the change with the number
-    ``change``.
+    """Revert changes of files: the changes of the newest call, of its turn, or of the whole session; or the change with
+    the number ``change``.
 
     partly  if some of the files were changed again, revert only the other files
     """
@@ -194,7 +195,7 @@ class Undo:
 
 @noun
 class Close:
-    """End the session. Pending actions are kept for a resume, or discarded."""
+    """End the session. Pending actions are kept for a resumed session, or discarded."""
 
     reason: str = ""
     pending: Literal["keep", "discard"] = "keep"

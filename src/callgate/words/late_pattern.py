@@ -1,4 +1,5 @@
-"""Regular expressions that are compiled at their first use. Compiling all of them takes a tenth of the start time."""
+"""Regular expressions that are compiled at their first use. The compilation of all patterns takes a tenth of the
+start time."""
 
 import re
 from typing import Any, AnyStr, cast

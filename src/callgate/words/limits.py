@@ -20,7 +20,7 @@ class ExecutorSettings:
     grace              time in which a cancelled tool has to end
     lock_wait          maximum time that a call waits for locks
     max_message_chars  limit for the total size of the results of one message
-    patience           time after which an open question is answered with no; None waits without limit
+    patience           time after which an open question is answered with "no"; None waits without limit
     """
 
     max_concurrency: int = 10
@@ -41,8 +41,8 @@ class ExecutorSettings:
     def message_chars(self, window: int | None) -> int:
         """Return the limit in characters for the total size of the results of one message.
 
-        The limit is at most as many characters as the context window has tokens, which is about a third of the
-        window. It is half of this for a window below 64,000 tokens.
+        The limit is ``max_message_chars``, but at most the number of tokens of the context window, which is about a
+        third of the window. For a window below 64,000 tokens it is at most half the number of tokens.
         """
         share = self.max_message_chars if window is None else window if window >= 64_000 else window // 2
         return min(self.max_message_chars, share)
@@ -84,8 +84,8 @@ class Retries:
     overloads: int = 3
 
     def delay(self, attempt: int, error: ModelError, chance: float = 0.0) -> float:
-        """Return the delay in seconds before the retry with this number, from 1. ``chance`` is a random number from
-        0 to 1."""
+        """Return the delay in seconds before the retry with this number; the first retry has number 1. ``chance`` is
+        a random number from 0 to 1."""
         if error.retry_after is not None:
             return max(0.0, error.retry_after)
         return min(self.first * 2 ** (attempt - 1), self.longest) * (1 - self.jitter * chance)

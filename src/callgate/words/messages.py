@@ -56,7 +56,7 @@ class Opaque:
 
     @property
     def beside(self) -> bool:
-        """True for data that belongs to another part, such as the signature of a text. The data is not shown."""
+        """True for data about another part, such as the signature of a text. Interfaces do not show the data."""
         return isinstance(self.data, Mapping) and "on" in self.data
 
 
@@ -103,7 +103,8 @@ Part = Text | Image | Resource | Thinking | CallPart | ResultPart | Opaque
 class Usage:
     """Numbers of tokens. ``input`` excludes cached tokens; ``output`` includes ``reasoning``.
 
-    estimated  True if the numbers were estimated from the number of characters, because the provider reported none
+    estimated  True if the numbers were estimated from the number of characters, because the provider reported no
+               numbers
     """
 
     input: int = 0

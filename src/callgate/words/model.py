@@ -23,7 +23,7 @@ class MessageStarted:
 
 @noun
 class PartStarted:
-    """A part of the message started. ``id`` and ``name`` are set for a tool call. Parts keep the order of their
+    """A part of the message started. ``id`` and ``name`` are set for a tool call. Parts are in the order of their
     starts."""
 
     index: int
@@ -132,7 +132,7 @@ class CacheHints:
 
     @property
     def off(self) -> bool:
-        """True if nothing is to be cached."""
+        """True if no cache breakpoint is set."""
         return not (self.tools or self.system or self.messages)
 
 
@@ -183,7 +183,7 @@ class RequestOptions:
     headers: Mapping[str, str] = field(default_factory=nothing)
 
     def over(self, others: "RequestOptions") -> "RequestOptions":
-        """Return these options; an option with its default value is taken from ``others``."""
+        """Return these options. Options with the default value are replaced by the options of ``others``."""
         default = RequestOptions()
         names = [each.name for each in fields(self)]
         own = {name: getattr(self, name) for name in names if getattr(self, name) != getattr(default, name)}
@@ -230,6 +230,7 @@ class Abilities:
     """The abilities of a model.
 
     force          kinds of tool choice that the model supports
+    context_from   where the size of the context window is known from, such as ``models.toml``; empty if unspecified
     output_tokens  the maximum length of a message
     structured     the model supports a JSON Schema for answers
     efforts        supported effort levels, lowest first
@@ -242,6 +243,7 @@ class Abilities:
     streams: bool = True
     caches: bool = False
     context_tokens: int | None = None
+    context_from: str = ""
     output_tokens: int | None = None
     images: bool = True
     structured: bool = False
@@ -250,7 +252,7 @@ class Abilities:
     written_calls: Literal["known", "possible", "never"] = "possible"
 
     def nearest(self, wanted: ToolChoice) -> ToolChoice:
-        """Return the wanted tool choice, or the nearest tool choice that the model supports."""
+        """Return the requested tool choice, or the nearest tool choice that the model supports."""
         if wanted.kind in self.force:
             return wanted
         return ToolChoice("required" if wanted.kind == "named" and "required" in self.force else "auto")

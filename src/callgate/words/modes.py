@@ -34,11 +34,11 @@ class ModeRules:
 
 
 MODES: Mapping[Mode, ModeRules] = {
-    "default": ModeRules("asks about what no rule covers", 2, in_cycle=True),
-    "accept_edits": ModeRules("edits files of the workspace without asking", 1, allows_edits=True, in_cycle=True),
-    "plan": ModeRules("looks around and changes nothing", 3, forbids_changes=True, in_cycle=True),
-    "bypass": ModeRules("asks only where a rule or hard safety does", 0, allows_all=True),
-    "dont_ask": ModeRules("denies what it would have to ask about", 3, never_asks=True),
+    "default": ModeRules("asks about every call that no rule covers", 2, in_cycle=True),
+    "accept_edits": ModeRules("edits files of the workspace without a question", 1, allows_edits=True, in_cycle=True),
+    "plan": ModeRules("reads, but changes nothing", 3, forbids_changes=True, in_cycle=True),
+    "bypass": ModeRules("asks only if a rule or hard safety requires a question", 0, allows_all=True),
+    "dont_ask": ModeRules("denies every call that would need a question", 3, never_asks=True),
 }
 """``plan`` and ``dont_ask`` are equally strict: one forbids changes that rules allow, the other never asks."""
 
@@ -46,14 +46,15 @@ PLANNING: Mode = next(mode for mode, rules in MODES.items() if rules.forbids_cha
 
 
 def check_mode(mode: Mode) -> Mode:
-    """Return the mode. Raise UsageError for an unknown mode, because a typo must not make a session less safe."""
+    """Return the mode. Raise UsageError for an unknown mode, so that a typing error does not make a session less
+    safe."""
     if mode not in get_args(Mode):
-        raise UsageError(f"there is no mode {mode!r}; there are {', '.join(get_args(Mode))}")
+        raise UsageError(f"unknown mode {mode!r}; the modes are {', '.join(get_args(Mode))}")
     return mode
 
 
 def strictest(mode: Mode, outer: Mode) -> Mode:
-    """Return the stricter one of the modes of a nested session and of its parent session."""
+    """Return the stricter of the modes of a nested session and its parent session."""
     if MODES[mode].strictness == MODES[outer].strictness:
         return outer if MODES[outer].forbids_changes else mode
     return outer if is_stricter(outer, mode) else mode

@@ -11,10 +11,10 @@ NoticeKind = Literal["task", "agent", "undo", "server", "feature"]
 
 @noun
 class NoticeAdded:
-    """A notice was added: a text that the model gets once, as a reminder in its next request.
+    """A notice was added: a text that the model receives once, as a reminder in its next request.
 
     id    the id of the subject, unique in the session; a second notice with the same id is not added
-    wake  an idle session starts a turn for the notice
+    wake  True if the notice starts a turn in an idle session
     """
 
     at: float
@@ -64,7 +64,7 @@ class AgentOpened:
 
 @noun
 class AgentSpent:
-    """A nested session paid for a request, at any depth.
+    """A nested session paid for a request. The nested session may be at any depth.
 
     name    the direct child of this session
     number  the number of the child's event with these costs

@@ -1,10 +1,11 @@
-"""``@noun``: a frozen dataclass with slots that is fast to define and fast to create.
+"""``@noun``: a frozen dataclass with slots. The definition of the class and the creation of objects are fast.
 
 ``dataclass`` compiles six methods for each class, which would take most of the import time of Callgate. Its frozen
-constructor sets fields by ``object.__setattr__``, which is five times slower than an assignment. All nouns share
-their methods instead. The constructor is compiled at its first call: it creates an object of an unfrozen class with
-the same layout, assigns the fields and then sets ``__class__``. ``fields``, ``replace``, ``match``, ``pickle`` and
-``inspect.signature`` work as with ``dataclass``.
+constructor sets fields by ``object.__setattr__``, which is five times slower than an assignment.
+
+Nouns share their methods instead. The constructor is compiled at its first call. It creates an object of an unfrozen
+class with the same layout, assigns the fields and then sets ``__class__``. ``fields``, ``replace``, ``match``,
+``pickle`` and ``inspect.signature`` work as with ``dataclass``.
 """
 
 from collections.abc import Callable
@@ -61,7 +62,7 @@ def _compile_first(kind: type[Any], /, *args: Any, **kwargs: Any) -> Any:
 
 
 class _Factory:
-    """The placeholder in a signature for the default of a field with a default factory."""
+    """The placeholder for the default of a field with a default factory, used in signatures."""
 
     def __repr__(self) -> str:
         return "<factory>"
@@ -71,10 +72,8 @@ _FACTORY = _Factory()
 
 
 def maker(cls: Callable[P, T]) -> Callable[P, T]:
-    """Return the constructor of a noun as a plain function, which is two to four times faster than calling the class.
-
-    Used for nouns that every call creates.
-    """
+    """Return the constructor of a noun as a plain function. A call of this function is two to four times faster than
+    a call of the class. Used for nouns that every call creates."""
     return _constructor(cast("type[Any]", cls), {"_kind": cls})
 
 
@@ -117,7 +116,7 @@ class _Signature:
 
 
 def nothing_of(_: object) -> tuple[()]:
-    """Return the values of a noun without fields, an empty tuple."""
+    """Return an empty tuple, the values of a noun without fields."""
     return ()
 
 

@@ -8,7 +8,7 @@ _SAME = frozenset((bool, int, type(None)))
 
 
 class NotPlain(Exception):
-    """Raised for a value that contains other types than the plain JSON types."""
+    """Raised for a value that is not plain JSON data."""
 
 
 def plain_json(value: Any) -> Any:
@@ -24,7 +24,7 @@ def plain_json(value: Any) -> Any:
 
 
 def plain_copy(value: Any) -> Any:
-    """Return a deep copy of JSON data, faster than writing and reading the data as JSON.
+    """Return a deep copy of JSON data. The copy is faster than a conversion to JSON text and back.
 
     Raise NotPlain for a value that JSON might change: a subclass, NaN, an infinity, text beyond ASCII.
     """

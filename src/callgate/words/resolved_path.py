@@ -17,8 +17,9 @@ class ResolvedPath:
               each symbolic link; the last one is ``resolved``
     resolved  the target
     inside    True if every hop is the root or below the root
-    fault     the reason why the path must not be used: a loop, a NUL, a name that looks like another one
-    folds     True if the file system ignores case and the composition of accents; names are then compared without both
+    fault     the reason why the path must not be used: a loop, a NUL, a name that looks like a different name
+    folds     True if the file system ignores case and the composition of accents; names are then compared in
+              the same way
     """
 
     spelled: str

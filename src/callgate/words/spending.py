@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
-from callgate.words.events import AgentSpent, AnswerUnused, Compacted, Event, MetadataSet, RequestRetried, TurnEnded
+from callgate.words.events import AgentSpent, AnswerUnused, Event, MetadataSet, RequestRetried, TurnEnded
 from callgate.words.messages import Spent
+from callgate.words.turns import Compacted
 
 SPENDING = (AgentSpent, AnswerUnused, Compacted, MetadataSet, RequestRetried, TurnEnded)
 """The events with the costs of a request."""

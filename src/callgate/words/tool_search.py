@@ -16,7 +16,7 @@ _MODE = late_pattern(r"auto:([0-9]{1,3})")
 
 
 def percent_of(text: str) -> int:
-    """Return the percentage of the context window above which tools are deferred: 0 always, 100 never.
+    """Return the percentage of the context window above which tools are deferred; 0 defers tools always, 100 never.
 
     Raise ValueError unless the setting is on, off, auto or auto:N.
     """

@@ -79,10 +79,8 @@ class Traits:
 
     @property
     def locks(self) -> Locks:
-        """The locks of the call: the declared locks, otherwise locks of the declared paths.
-
-        Without either, a call without effects locks the workspace, and any other call has exclusive locks.
-        """
+        """The locks of the call: the declared locks, or else the locks of the declared paths. If neither is
+        declared, a call without effects locks the workspace for reading, and any other call has exclusive locks."""
         if self.declared_locks is not None:
             return self.declared_locks
         found = self.declared

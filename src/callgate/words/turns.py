@@ -1,9 +1,12 @@
-"""Turns: causes, ends and durations; and events of hooks, summaries and titles, which run besides the calls."""
+"""Turns: causes, ends and durations. Events of hooks, summaries and titles, which run outside the calls."""
 
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any, Literal
 
-from callgate.words.messages import Spent
-from callgate.words.noun import noun
+from callgate.words.messages import Content, Spent, Usage
+from callgate.words.model import RunOptions
+from callgate.words.noun import nothing, noun
 
 TurnReason = Literal["answered", "calls", "truncated", "retried", "interrupted", "stopped", "model_error", "called"]
 """Reasons for the end of a turn. ``retried``: the model failed and the next turn tries again. ``called``: the
@@ -20,6 +23,7 @@ TurnCause = Literal[
     "steered",
     "continued",
     "retried",
+    "unmade",
     "compacted",
     "output_limit",
     "cut_off",
@@ -36,6 +40,7 @@ results          results of calls
 steered          a message that was typed while the agent worked
 continued        a run was resumed
 retried          the model failed in a message with calls
+unmade           the model wrote a call as text that was not made, and was asked to repeat it
 compacted        the request was too long, and the history was shortened
 output_limit     the message reached the output limit; ``cut_off``: it was cut off
 pending          an action is pending
@@ -129,3 +134,80 @@ class ThinkingStreamed:
     at: float
     message_id: str
     text: str
+
+
+@noun
+class Counted:
+    """The totals of a session over all branches. The live events are not sufficient to compute these totals."""
+
+    messages: int = 0
+    turns: int = 0
+    usage: Usage = field(default_factory=Usage)
+    costs: tuple[Spent, ...] = ()
+
+
+@noun
+class Rewound:
+    """The history was rewound to the point before this message."""
+
+    at: float
+    message_id: str
+    counted: Counted = field(default_factory=Counted)
+
+
+@noun
+class Branched:
+    """The history was moved to the point after this message, which may be on another branch."""
+
+    at: float
+    message_id: str
+    counted: Counted = field(default_factory=Counted)
+
+
+@noun
+class Compacted:
+    """The history was compacted: requests contain the summary, then the messages from ``kept`` on. No event is deleted.
+
+    context     the context of calls at the time of the compaction; ``running``: the run continued after it
+    unreported  ids of ended actions that the model was not informed about yet
+    restored    text after the summary, such as the to-do list and files; ``answer``: the text of a begun answer
+    focus       instructions of the user for the summary; ``covered``: the number of messages that it replaces
+    """
+
+    at: float
+    summary: str
+    kept: str | None = None
+    trigger: Literal["manual", "automatic", "reactive", "imported"] = "manual"
+    running: bool = False
+    context: Mapping[str, Any] = field(default_factory=nothing)
+    counted: Counted = field(default_factory=Counted)
+    paused: bool = False
+    unreported: tuple[str, ...] = ()
+    restored: str = ""
+    focus: str = ""
+    covered: int = 0
+    tokens_before: int = 0
+    tokens_after: int = 0
+    model: str = ""
+    usage: Usage | None = None
+    cost: float | None = None
+    options: RunOptions | None = None
+    answer: str = ""
+
+
+@noun
+class Snipped:
+    """Messages were hidden from the model."""
+
+    at: float
+    message_ids: tuple[str, ...]
+
+
+@noun
+class ResultReplaced:
+    """The result of a call was replaced by this content in all later requests."""
+
+    at: float
+    message_id: str
+    call_id: str
+    content: tuple[Content, ...]

@@ -13,10 +13,11 @@ from callgate.words.arguments import Accepted, Rejected
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Allow, Ask, Deny, Pattern, arguments_hash
-from callgate.words.events import Durable, MessageAdded, Noted, Rewound
+from callgate.words.events import Durable, MessageAdded, Noted
 from callgate.words.messages import Message, Text
 from callgate.words.modes import MODES, Mode
 from callgate.words.traits import Effects, Traits
+from callgate.words.turns import Rewound
 
 T = TypeVar("T")
 
@@ -36,8 +37,8 @@ async def check_tool(tool: Tool, example: Mapping[str, Any], run: Run | None = N
     promise(name not in tool.aliases, f"{name}: aliases are other names")
     accepted = _accepted(tool, example)
     from_text = _accepted(tool, json.dumps(example))
-    promise(accepted == from_text, f"{name}: arguments read the same from an object and from its text")
-    promise(_accepted(tool, accepted) == accepted, f"{name}: reading what was read changes nothing")
+    promise(accepted == from_text, f"{name}: an object and its JSON text give the same arguments")
+    promise(_accepted(tool, accepted) == accepted, f"{name}: reading the arguments again does not change them")
     for raw in GARBAGE:
         answer = quietly(lambda raw=raw: tool.read(raw), f"{name}: read({raw[:20]!r}) must not raise")
         promise_kind(answer, Accepted, Rejected, text=f"{name}: read() gives Accepted or Rejected")
@@ -74,7 +75,7 @@ async def check_toolbox(make: Callable[[], ToolSource]) -> None:
         found = quietly(lambda name=name: toolbox.resolve(name, "{}"), f"resolve({name[:20]!r}) must not raise")
         promise_kind(found, Unknown, Target, text="resolve() gives Target or Unknown")
         if isinstance(found, Unknown):
-            promise(found.name == name, "Unknown carries the name that was asked for")
+            promise(found.name == name, "Unknown has the requested name")
             promise(len(found.close) <= 3, f"at most three close names are offered, not {len(found.close)}")
 
 
@@ -93,9 +94,9 @@ async def check_gate(make: Callable[[], Gate]) -> None:
         )
         promise_kind(again, Ask, Deny, type(None), text=f"judge_again() never allows ({shown})")
         asked = await _when(quietly(lambda case=case: gate.requested(case, Ask("check")), "requested() must not raise"))
-        promise_kind(asked, Allow, Deny, type(None), text="requested() answers in a person's place, or not at all")
+        promise_kind(asked, Allow, Deny, type(None), text="requested() returns an answer for the user, or None")
         kept = quietly(lambda case=case: gate.remembered(case), f"remembered() must not raise ({shown})")
-        promise_kind(kept, Allow, type(None), text="remembered() allows, or says nothing")
+        promise_kind(kept, Allow, type(None), text="remembered() returns Allow or None")
         choices = quietly(lambda case=case: gate.choices(case), f"choices() must not raise ({shown})")
         narrowest = Pattern("exact", case.arguments_hash)
         promise(choices and choices[0].pattern == narrowest, "the narrowest choice is exactly these arguments")
@@ -121,29 +122,29 @@ def _case(effects: Effects, mode: Mode) -> Case:
 async def check_journal(make: Callable[[], Journal | Awaitable[Journal]]) -> None:
     """Check that a journal meets the requirements of Journal. ``make`` returns a journal without messages."""
     journal = await _when(make())
-    promise(not any(isinstance(event, MessageAdded) for event in journal.read()), "nothing was said in a new journal")
+    promise(not any(isinstance(event, MessageAdded) for event in journal.read()), "a new journal is empty")
     said = [MessageAdded(float(n), Message(f"m{n}", "user", (Text(f"{n}"),))) for n in range(3)]
     notes = [Noted(float(number), f"note {number}") for number in (3, 1, 2)]
     events: list[Durable] = [*said, *notes, notes[0]]
     first = journal.number
     for event in events:
-        promise(journal.append(event) is None, "append() does not wait: it is no coroutine")
+        promise(journal.append(event) is None, "append() is synchronous, not a coroutine")
     await _when(journal.room())
     await _when(journal.barrier())
     promise(_last(await journal.live(), events), "live() gives everything appended in order, equal events apart")
     promise(journal.number == first + len(events), "number grows by one with each event")
     await _when(journal.barrier())
-    promise(_last(await journal.live(), events), "reading takes nothing away")
+    promise(_last(await journal.live(), events), "reading does not remove events")
     promise(await journal.recall("m1") == said[1].message, "recall() finds a message by its id")
-    promise(await journal.recall("?") is None, "recall() of what was never said is None")
+    promise(await journal.recall("?") is None, "recall() of an unknown message is None")
     moved = Rewound(9.0, "m2")
     journal.append(moved)
     promise(said[2] not in await journal.live(), "after a rewind the message is not live")
-    promise(said[1] in await journal.live(), "what was said before it still is")
-    promise(await journal.recall("m2") == said[2].message, "what is not live is still on record")
+    promise(said[1] in await journal.live(), "the messages before it are still live")
+    promise(await journal.recall("m2") == said[2].message, "events that are not live are still recorded")
     since = [(first + n, event) for n, event in enumerate((*events, moved), 1)]
-    promise(list(await journal.after(first + 2)) == since[2:], "after() gives all that came since, with numbers")
-    promise(not await journal.after(journal.number), "after() of the last number is nothing")
+    promise(list(await journal.after(first + 2)) == since[2:], "after() returns all later events with their numbers")
+    promise(not await journal.after(journal.number), "after() of the last number is empty")
     journal.draft("m9", ((0, "half a sent"),))
     await journal.aclose()
 

@@ -27,11 +27,12 @@ from callgate.testing.memory_host import MemoryHost
 from callgate.testing.plain import PlainTool, PlainToolbox
 from callgate.testing.scripted_model import ScriptedModel
 from callgate.words.calls import Result
-from callgate.words.events import Compacted, Durable, MessageAdded, TurnEnded, TurnStarted
+from callgate.words.events import Durable, MessageAdded, TurnEnded, TurnStarted
 from callgate.words.limits import ExecutorSettings
 from callgate.words.messages import Message, Text
 from callgate.words.model import Abilities
 from callgate.words.traits import Traits
+from callgate.words.turns import Compacted
 
 _OWNED = {"tool_choice"}
 
@@ -49,7 +50,7 @@ async def check_feature(feature: Feature, *, needs: Iterable[Feature] = (), conf
     journal = MemoryJournal(session="check")
     first = _Stage(feature, needs, config, journal)
     other = _Stage(feature, needs, config, MemoryJournal(session="other"))
-    promise_kind(first.part, FeaturePart, text=f"{name}: open() gives a FeaturePart")
+    promise_kind(first.part, FeaturePart, text=f"{name}: open() returns a FeaturePart")
     promise(first.part is not other.part, f"{name}: each session has a part of its own")
     first.check_values()
     promise(first.part.instructions == other.part.instructions, f"{name}: instructions stay the same")
@@ -57,7 +58,7 @@ async def check_feature(feature: Feature, *, needs: Iterable[Feature] = (), conf
     await check_gate(lambda: CheckGate(first.part.checks))
     await first.play()
     later = _Stage(feature, needs, config, MemoryJournal(journal.events, session="check"))
-    promise(later.state() == first.state(), f"{name}: the state is a fold of the record: {later.state()}")
+    promise(later.state() == first.state(), f"{name}: the state is a fold of the recorded events: {later.state()}")
     for _ in first.features.follow(journal.read()):
         pass
     first.features.folded(first.record.ledger)
@@ -125,41 +126,43 @@ class _Stage:
         promise_kind(part.instructions, str, text=f"{name}: instructions are a text")
 
     async def play(self) -> None:
-        """Run one turn and a compaction, with all calls that a session makes to its features."""
+        """Run one turn and a compaction. Call the features in the same way as a session does."""
         name, part, features = self.name, self.part, self.features
         await features.recover()
-        promise_kind(await part.starting(resumed=False), str, type(None), text=f"{name}: starting() gives a reason")
-        promise_kind(await part.prompted((Text("Hello"),)), tuple, str, text=f"{name}: prompted() gives the parts")
+        promise_kind(await part.starting(resumed=False), str, type(None), text=f"{name}: starting() returns a reason")
+        promise_kind(await part.prompted((Text("Hello"),)), tuple, str, text=f"{name}: prompted() returns the parts")
         said = Message("u1", "user", (Text("Hello"),))
         self.record.write(MessageAdded(self._now(), said))
         for each in part.calls_before([said]):
-            promise_kind(each, InjectedCall, text=f"{name}: calls_before() gives InjectedCalls")
+            promise_kind(each, InjectedCall, text=f"{name}: calls_before() returns InjectedCalls")
         await part.before_resume(["Plain"])
-        promise_kind(await part.make_room(self._model), str, type(None), text=f"{name}: make_room() gives a reason")
+        promise_kind(await part.make_room(self._model), str, type(None), text=f"{name}: make_room() returns a reason")
         self._request()
         self.record.write(TurnStarted(self._now(), 1, "m1"))
         for traits in (Traits("none"), Traits("idempotent"), Traits("mutating")):
             promise_kind(
-                part.admits("Plain", traits), Result, type(None), text=f"{name}: admits() gives a Result or None"
+                part.admits("Plain", traits), Result, type(None), text=f"{name}: admits() returns a Result or None"
             )
         self.record.write(MessageAdded(self._now(), Message("m1", "assistant", (Text("Hi"),)), "end"))
         features.message_over("m1", whole=True)
-        promise_kind(part.file_outcome("none"), str, text=f"{name}: file_outcome() gives a sentence")
+        promise_kind(part.file_outcome("none"), str, text=f"{name}: file_outcome() returns a sentence")
         self.record.write(ended := TurnEnded(self._now(), 1, "answered"))
         await features.after_turn(ended)
-        promise_kind(await part.ending(again=False), str, type(None), text=f"{name}: ending() gives a text")
+        promise_kind(await part.ending(again=False), str, type(None), text=f"{name}: ending() returns a text")
         await part.compacting("PreCompact", "", "manual")
         self.record.write(Compacted(self._now(), "Summed up.", unreported=features.unreported))
         await part.compacting("PostCompact", "Summed up.", "manual")
-        promise_kind(await part.too_long(self._model), bool, text=f"{name}: too_long() says if it shortened")
+        promise_kind(await part.too_long(self._model), bool, text=f"{name}: too_long() returns True if it shortened")
         self._request()
         await part.moving()
-        promise_kind(part.interrupt("the check"), bool, text=f"{name}: interrupt() says if it stopped something")
+        promise_kind(
+            part.interrupt("the check"), bool, text=f"{name}: interrupt() returns True if it stopped something"
+        )
         promise(part.seconds >= 0, f"{name}: seconds are not negative")
 
     def _request(self) -> None:
         due, _ = self.features.before_request(Abilities())
         for each in due:
             promise(each.text and each.about, f"{self.name}: a reminder has a text and a subject")
-            promise(each.phase in REMINDER_PHASES, f"{self.name}: there is no phase {each.phase!r}")
+            promise(each.phase in REMINDER_PHASES, f"{self.name}: unknown phase {each.phase!r}")
             remind(self.record, each, self._now())

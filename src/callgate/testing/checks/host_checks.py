@@ -37,7 +37,7 @@ async def check_clock(make: Callable[[], C], advance: Callable[[C, float], Await
     never = clock.call_later(0.01, lambda: fired.append("cancelled"))
     clock.call_later(3600, lambda: fired.append("too early"))
     clock.call_later(0, lambda: fired.append("zero"))
-    promise(not fired, "call_later() never calls back by itself, not even with no delay")
+    promise(not fired, "call_later() never calls the function directly, even without delay")
     never.cancel()
     never.cancel()
     await passing(0.05)
@@ -46,7 +46,7 @@ async def check_clock(make: Callable[[], C], advance: Callable[[C, float], Await
     promise("too early" not in fired, "a timer does not fire before its time")
     promise(fired == ["zero", "first", "second"], f"timers fire in the order of their times, not {fired}")
     promise(home == [threading.get_ident()], "timers fire once, on the event loop's thread")
-    promise(clock.monotonic() - before >= 0.04, "monotonic() moves on as time passes")
+    promise(clock.monotonic() - before >= 0.04, "monotonic() increases as time passes")
     never.cancel()
 
 
@@ -70,7 +70,7 @@ def _check_normal(host: Host) -> None:
     promise("/" in root and (root.startswith("/") or ":" in root), f"normal() is absolute and uses /, not {root!r}")
     promise(host.normal("a/b") == root.rstrip("/") + "/a/b", "relative paths start at the workspace")
     for spelling in ("./a/b", "a//b", "a/./b", "a/b/", "a/c/../b", host.normal("a/b")):
-        promise(host.normal(spelling) == host.normal("a/b"), f"{spelling!r} has the one spelling of its place")
+        promise(host.normal(spelling) == host.normal("a/b"), f"{spelling!r} has the normal form of its path")
 
 
 def _check_place(host: Host) -> None:
@@ -80,21 +80,21 @@ def _check_place(host: Host) -> None:
         except Exception as error:
             raise AssertionError(f"broken promise: place({path[:20]!r}) must not raise {error!r}") from error
         promise(place == host.resolve_path(path), f"place({path[:20]!r}) is the same each time")
-        promise(place.spelled == path, "a place says how it was spelled")
-        promise(place.hops[-1:] == (place.resolved,), "the last hop is where the path leads")
+        promise(place.spelled == path, "a resolved path keeps the given path")
+        promise(place.hops[-1:] == (place.resolved,), "the last hop is the resolved path")
     root = host.resolve_path(".")
     promise(root.inside and root.fault is None and root.kind == "folder", "the workspace is a folder inside itself")
     below = root.resolved.rstrip("/") + "/"
     inner = host.resolve_path("callgate-check/a/../none")
-    promise(inner.hops[0] == below + "callgate-check/none", "the first hop is what was spelled, without looking")
-    promise(inner.inside and inner.kind == "missing", "what is not there yet is a place inside the workspace")
+    promise(inner.hops[0] == below + "callgate-check/none", "the first hop is the path as given")
+    promise(inner.inside and inner.kind == "missing", "a path that does not exist yet is inside the workspace")
     promise(host.resolve_path(inner.hops[0]).inside, "an absolute path inside the workspace is inside")
-    promise(not host.resolve_path("../callgate-escape").inside, "what is beside the workspace is not inside")
+    promise(not host.resolve_path("../callgate-escape").inside, "a path beside the workspace is not inside")
     promise(
         not host.resolve_path(root.resolved + "-escape").inside, "a name that only starts like the workspace is outside"
     )
     for path in ("", "\0", "a\0b", "\ud800", "a\u202eb"):
-        promise(host.resolve_path(path).fault, f"{path!r} is nothing that anybody should use")
+        promise(host.resolve_path(path).fault, f"{path!r} must not be usable")
 
 
 async def _check_keep(host: Host) -> None:
@@ -106,11 +106,11 @@ async def _check_apply(host: Host) -> None:
     one, two = "callgate-check/one.txt", "callgate-check/deep/two.txt"
     await host.apply(ChangeSet("create", (FileChange(one, None, b"1"), FileChange(two, None, b"2"))))
     promise(host.resolve_path(one).kind == "file", "a file that was made is a file")
-    promise(host.resolve_path("callgate-check/deep").kind == "folder", "and what holds one is a folder")
+    promise(host.resolve_path("callgate-check/deep").kind == "folder", "and its parent is a folder")
     stale = (FileChange(one, b"1", b"new"), FileChange(two, b"other", b"new"))
-    await _refused(host, stale, "a file that is not as the preview found it")
+    await _refused(host, stale, "a file that changed since the preview")
     await _refused(host, (FileChange(one, None, b"new"),), "creating a file that exists")
-    await _refused(host, (FileChange("callgate-check/none", b"", b"new"),), "replacing a file that is not there")
+    await _refused(host, (FileChange("callgate-check/none", b"", b"new"),), "replacing a file that does not exist")
     await _refused(host, (FileChange("../callgate-escape", None, b"x"),), "a file outside the workspace")
     await _refused(host, (FileChange(one, b"1", b"2"), FileChange("./" + one, b"1", b"3")), "changing a file twice")
     try:
@@ -151,22 +151,22 @@ def _check_files(host: Host, files: Files, contents: dict[str, bytes]) -> None:
         for spelled in (path, f"./{_TOP}/../{path}", host.normal(path)):
             found = files.status(spelled)
             promise(found.kind == "file" and found.size == len(data), f"status({spelled!r}) says kind and size")
-            promise(found.path == host.resolve_path(path).resolved, "status says where the path leads")
+            promise(found.path == host.resolve_path(path).resolved, "status contains the resolved path")
             promise(files.read(spelled, 1_000_000) == data, f"read({spelled!r}) gives every byte")
-        promise(files.read(path, len(data)) == data, "a file of just as many bytes is read")
+        promise(files.read(path, len(data)) == data, "a file of exactly the largest size is read")
     promise(files.status(_TOP).kind == "folder", "a folder is a folder")
     promise(files.status(".").kind == "folder", "the workspace is a folder")
-    promise(files.status(f"{_TOP}/none").kind == "missing", "what is not there is missing")
+    promise(files.status(f"{_TOP}/none").kind == "missing", "a path that does not exist is missing")
     promise(files.status(f"{_TOP}/b.txt/none").kind == "missing", "nothing is below a file")
     listed = [(entry.name, entry.kind, entry.size) for entry in files.entries(_TOP) if entry.kind == "file"]
     promise(listed == [("a é.txt", "file", 0), ("b.txt", "file", 6)], f"entries() are sorted by name, not {listed}")
     folders = [entry.name for entry in files.entries(_TOP) if entry.kind == "folder"]
     promise(folders == ["deep"], f"a folder is listed once, not its insides: {folders}")
     promise(_TOP in [entry.name for entry in files.entries(".")], "the workspace is listed")
-    _file_refused(lambda: files.read(f"{_TOP}/deep/er/c", 299_999), "to read more than asked for")
+    _file_refused(lambda: files.read(f"{_TOP}/deep/er/c", 299_999), "to read more than the limit")
     _file_refused(lambda: files.read(_TOP, 10), "to read a folder")
-    _file_refused(lambda: files.read(f"{_TOP}/none", 10), "to read what is not there")
-    _file_refused(lambda: files.entries(f"{_TOP}/none"), "to list what is not there")
+    _file_refused(lambda: files.read(f"{_TOP}/none", 10), "to read a missing file")
+    _file_refused(lambda: files.entries(f"{_TOP}/none"), "to list a missing folder")
     _file_refused(lambda: files.entries(f"{_TOP}/b.txt"), "to list a file")
     for path in NONSENSE:
         _may_refuse(partial(files.status, path), path)
@@ -217,7 +217,7 @@ async def check_processes(make: Callable[[], Processes], samples: ProcessSamples
     try:
         await processes.start(samples.missing, bytearray().extend)
     except OSError as error:
-        promise(str(error), "a program that cannot be started is an OSError that says why")
+        promise(str(error), "a program that cannot be started raises an OSError with a reason")
     else:
         raise AssertionError("broken promise: start() raises OSError for a program that cannot be started")
 
@@ -225,17 +225,19 @@ async def check_processes(make: Callable[[], Processes], samples: ProcessSamples
 async def _check_output(processes: Processes, samples: ProcessSamples) -> None:
     out, err = bytearray(), bytearray()
     process = await processes.start(samples.speaks, out.extend, err.extend)
-    promise(process.pid > 0, "a process has a number")
-    promise(await process.ended() == 3, "ended() gives the code of the program")
-    promise((bytes(out), bytes(err)) == (b"out", b"err"), f"the two outputs come apart, not as {out!r} and {err!r}")
+    promise(process.pid > 0, "a process has a process id")
+    promise(await process.ended() == 3, "ended() returns the exit code of the program")
+    promise((bytes(out), bytes(err)) == (b"out", b"err"), f"the two outputs are separate, not {out!r} and {err!r}")
     await process.gone()
-    promise(not process.running and process.returncode == 3, "a process that is gone does not run")
-    promise(await process.ended() == 3, "ended() may be asked again")
+    promise(not process.running and process.returncode == 3, "a process that has ended is not running")
+    promise(await process.ended() == 3, "ended() can be called again")
     for order in (process.terminate, process.kill):
         order()  # no effect after the process ended
     both = bytearray()
     await (await processes.start(samples.speaks, both.extend)).gone()
-    promise(sorted(both) == sorted(b"outerr"), f"without a sink of its own the second output joins the first: {both!r}")
+    promise(
+        sorted(both) == sorted(b"outerr"), f"without a separate sink, the second output is part of the first: {both!r}"
+    )
     echo = bytearray()
     process = await processes.start(samples.echoes, echo.extend)
     promise(await process.ended() == 0 and bytes(echo) == samples.echoes.stdin, "a program reads its input to the end")
@@ -244,12 +246,12 @@ async def _check_output(processes: Processes, samples: ProcessSamples) -> None:
 async def _check_ends(processes: Processes, samples: ProcessSamples) -> None:
     for command, last in ((samples.waits, "terminate"), (samples.stubborn, "kill")):
         process = await _ready(processes, command)
-        promise(process.running and process.returncode is None, "a process that waits runs")
+        promise(process.running and process.returncode is None, "a waiting process is running")
         waiting = asyncio.ensure_future(process.ended())
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.wait((waiting,))
-        promise(waiting.cancelled() and process.running, "to stop waiting does not end the program")
+        promise(waiting.cancelled() and process.running, "cancelling the wait does not end the program")
         process.terminate()
         if last == "kill":
             process.kill()

@@ -23,22 +23,22 @@ async def check_model(make: Callable[[], Model], request: m.Request | None = Non
     promise_kind(model.abilities, m.Abilities, text="a model says what it can do with Abilities")
     events = [event async for event in _stream(model, request)]
     check_events(events)
-    promise(events, "a stream gives MessageStarted, parts and MessageEnded, not nothing")
+    promise(events, "a stream yields MessageStarted, parts and MessageEnded, not nothing")
     _check_arguments(events)
     stream = _stream(make(), request)
-    promise(await anext(stream, None) is not None, "a stream gives the same message each time, not nothing")
+    promise(await anext(stream, None) is not None, "a stream yields the same message each time, not nothing")
     close = getattr(stream, "aclose", None)
     promise(close is not None, "a stream can be closed at any point: it needs aclose()")
     if close is not None:
         await close()
-        promise(await anext(stream, None) is None, "a closed stream gives nothing more")
+        promise(await anext(stream, None) is None, "a closed stream yields no more events")
 
 
 def _stream(model: Model, request: m.Request) -> AsyncIterator[m.ModelEvent]:
     stream = model.stream(request)
     if isinstance(stream, Coroutine):
         stream.close()
-    promise(hasattr(stream, "__aiter__"), "stream() gives an async iterator: write it as an async generator")
+    promise(hasattr(stream, "__aiter__"), "stream() returns an async iterator: write it as an async generator")
     return aiter(stream)
 
 
@@ -63,7 +63,7 @@ def check_events(events: Iterable[m.ModelEvent]) -> None:
     ids: set[str] = set()
     last: m.ModelEvent | None = None
     for event in events:
-        promise(not isinstance(last, m.MessageEnded), f"nothing follows MessageEnded, but {event}")
+        promise(not isinstance(last, m.MessageEnded), f"no event follows MessageEnded, but {event}")
         match event:
             case m.MessageStarted():
                 promise(last is None, "MessageStarted comes once")
@@ -92,7 +92,7 @@ def check_events(events: Iterable[m.ModelEvent]) -> None:
                 continue
             case _:
                 kind = _DELTAS.get(type(event), "")
-                promise(kind, f"a stream gives model events (callgate.words.model), not {type(event).__name__}")
+                promise(kind, f"a stream yields model events (callgate.words.model), not {type(event).__name__}")
                 promise(
                     isinstance(cast(object, event.text), str),
                     f"the text of {type(event).__name__} is a str, not {event.text!r}",
