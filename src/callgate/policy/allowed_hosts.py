@@ -50,7 +50,7 @@ def _allows(allowed: Sequence[HostPattern], denied: Sequence[HostPattern], host:
 
 def _refuses(allowed: Sequence[HostPattern], address: str, host: str) -> bool:
     """Return True if the resolved address is private and not allowed. A private address is allowed if a pattern
-    contains the address, or if a pattern names a host of the own network that resolves to it. Only localhost may
+    contains the address, or if a pattern names a host of the local network that resolves to it. Only localhost may
     resolve to this machine. No name may resolve to a cloud metadata address."""
     if not is_private(address):
         return False

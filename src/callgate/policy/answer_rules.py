@@ -79,10 +79,10 @@ def why_not_narrower(before: ApprovalPolicy, after: ApprovalPolicy, *, root: str
     """Return why the new pattern is not narrower than the old pattern, or None. Only one example of each pattern is
     tested, so None is not a proof."""
     if before.pattern is None or after.pattern is None:
-        return None if after.pattern is not None else "it is about every call"
+        return None if after.pattern is not None else "it applies to every call"
     old, new = (as_rule(each, root, home).content for each in (before, after))
     if isinstance(old, ExactArguments):
-        return "it covers one call alone now"
+        return "it already covers only one call"
     if isinstance(old, UnreadableContent) or isinstance(new, ExactArguments | UnreadableContent):
         return None  # they cannot be compared
     inner, outer = (_example(each.tool, cast(Pattern, each.pattern)) for each in (after, before))
@@ -94,8 +94,8 @@ def why_not_narrower(before: ApprovalPolicy, after: ApprovalPolicy, *, root: str
             return False
 
     if covers(new, inner) and not covers(old, inner):
-        return f"it would cover {inner!r}, which is not covered now"
-    return f"it covers {outer!r} still, and more" if covers(old, outer) and covers(new, outer) else None
+        return f"it would cover {inner!r}, which the answer does not cover"
+    return f"it still covers {outer!r}" if covers(old, outer) and covers(new, outer) else None
 
 
 def _example(tool: str, pattern: Pattern) -> str:

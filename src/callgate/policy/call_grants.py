@@ -22,7 +22,8 @@ class Grants:
 
     edits          the mode is accept_edits, so edits inside the workspace need no Edit rule
     guarded        why a rule on the whole shell does not cover the command, or None
-    reads_folders  the command reads whole folders, which may contain a file that a deny or ask rule names
+    reads_folders  the command reads whole folders, which may contain a file with secrets or a file
+                   that a deny or ask rule names
     tool           the tool of suggested rules on commands
     """
 
@@ -60,10 +61,10 @@ class Grants:
         return rules[answer.used[0]] if answer.used else None
 
     def why_not(self, rule: Rule) -> str | None:
-        """Return why the rule alone does not cover the call, or None if it does."""
+        """Return why the rule alone does not cover the call, or None if the rule covers it."""
         subject = self.subject
         if not rule.is_active(subject.case.now):
-            return "it has expired"
+            return "the rule has expired"
         if isinstance(rule.content, PathContent) and self._taken_apart(rule):
             return self._why_no_place(rule, rule.content)
         if isinstance(rule.content, CommandContent) and self._taken_apart(rule):
@@ -71,19 +72,19 @@ class Grants:
             if isinstance(answer, shell.NotGranted):
                 return answer.why
         elif rule.content is None and self.guarded is not None:
-            return f"other rules are about a part of {rule.tool}, and {self.guarded}"
+            return f"other rules apply to some calls of {rule.tool}, and {self.guarded}"
         elif not rule.covers(subject):
-            return "the call is not what it speaks of"
+            return "the call does not match the rule"
         return None if self._reaches(rule) else _too_far(rule, subject.outside)
 
     def _why_no_place(self, rule: Rule, content: PathContent) -> str | None:
         meant = [access for access in self.subject.accesses if access.way in content.ways]
         for access in meant:
             if not content.opens(access):
-                return f"it does not cover all the way to {access.path.spelled}"
+                return f"the rule does not cover every link on the path to {access.path.spelled}"
             if not access.path.inside and not rule.reaches:
                 return _too_far(rule, (access,))
-        return None if meant else "the call is not known to touch a file that way"
+        return None if meant else "the call is not known to access files in this way"
 
     def _granted(self, rules: Sequence[Rule]) -> "shell.Granted | shell.NotGranted | None":
         analysis = self.subject.analysis
@@ -103,7 +104,7 @@ class Grants:
         place = self.subject.resolve_in_shell(".")
         if place.inside or self.rule_for(PathAccess(place, "read")) is not None:
             return None
-        return f"it runs in {place.spelled}, outside the workspace"
+        return f"the command runs in {place.spelled}, outside the workspace"
 
     def _command_rules(self) -> list[Rule]:
         rules = [rule for rule in self.rules if isinstance(rule.content, CommandContent) and self._taken_apart(rule)]
@@ -122,6 +123,8 @@ class Grants:
         ):
             return None
         edits = subject.edits_files and any(access.way != "read" for access in subject.accesses)
+        if self.reads_folders and subject.declared.command is not None:
+            return None
         if subject.hidden is not None or not (edits or subject.effects == "none"):
             return None
         for access in subject.accesses:
@@ -185,7 +188,7 @@ class Grants:
         return self.subject.resolve_in_shell(path or ".").resolved == self.subject.resolve_in_shell(".").resolved
 
     def _taken_apart(self, rule: Rule) -> bool:
-        """Return True if the rule covers a single command or path of a call instead of the whole call."""
+        """Return True if the rule covers single commands or paths of a call instead of the whole call."""
         if isinstance(rule.content, CommandContent):
             names = ("", *self.subject.declared.names.get("command", ()))
             return self.subject.declared.command is not None and rule.content.field in names
@@ -202,4 +205,6 @@ def _whole_kind(rule: Rule, access: PathAccess) -> bool:
 
 
 def _too_far(rule: Rule, outside: Sequence[PathAccess]) -> str:
-    return f"{outside[0].path.spelled} is outside the workspace, where a rule of the {rule.origin.layer} layer ends"
+    return (
+        f"{outside[0].path.spelled} is outside the workspace, where rules of the {rule.origin.layer} layer do not apply"
+    )

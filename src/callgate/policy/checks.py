@@ -18,7 +18,7 @@ from callgate.policy.placement import (
     unreviewed,
     why_outside,
 )
-from callgate.policy.reasons import what_would_run
+from callgate.policy.question_reasons import what_would_run
 from callgate.policy.rules import EMPTY, Rulebook
 from callgate.policy.shorten import sentence
 from callgate.words.decisions import Allow, Ask
@@ -87,9 +87,9 @@ class OwnChecks:
         return answer if not isinstance(answer, Ask) else replace(answer, unconditional=True)
 
 
-_INSIDE = "it runs inside the sandbox: {}, and writing nothing outside the workspace"
-_OUTSIDE_RISK = "outside the sandbox nothing holds it back"
-_A_YES = "a yes runs it outside the sandbox"
+_INSIDE = "runs in the sandbox {}, and cannot write outside the workspace"
+_OUTSIDE_RISK = "the command will run with all your permissions"
+_A_YES = "answer yes to run it without the sandbox"
 _MOST_NAMED = 3
 
 
@@ -111,7 +111,8 @@ class SandboxChecks:
         """The check after the rules and before the default."""
 
     def naming(self, check: Check) -> Check:
-        """Return the check with questions that state that the command runs outside the sandbox."""
+        """Return a check with the same answers. For a command outside the sandbox, its questions state that the
+        command runs outside."""
 
         def judge(case: Case) -> Verdict | Hooked | Awaitable[Verdict | Hooked]:
             answer = check.judge(case)
@@ -168,4 +169,4 @@ class SandboxChecks:
 
 def _reach(hosts: tuple[str, ...]) -> str:
     more = f" and {len(hosts) - _MOST_NAMED} more" if len(hosts) > _MOST_NAMED else ""
-    return f"reaching only {', '.join(hosts[:_MOST_NAMED])}{more}" if hosts else "without the network"
+    return f"with network access only to {', '.join(hosts[:_MOST_NAMED])}{more}" if hosts else "without network access"

@@ -64,7 +64,7 @@ def _usual(subject: Subject) -> tuple[Choice, ...]:
 def _narrow(subject: Subject) -> tuple[Choice, ...]:
     name = subject.case.name
     if subject.host is not None and "address" in subject.declared.kinds:
-        return (_by_rule(f"anything from {subject.host}", name, f"domain:{subject.host}"),)
+        return (_by_rule(f"every page of {subject.host}", name, f"domain:{subject.host}"),)
     if subject.agent is not None:
         kind = subject.agent
         return (_by_rule(f"agents of type {kind}", name, kind),) if _WORD.fullmatch(kind) else ()
@@ -111,7 +111,7 @@ def _files(subject: Subject) -> tuple[Choice, ...]:
     file = _by_rule(f"{case.name} of {path}", case.name, named_below(path))
     if not folder:
         return (file,)
-    return file, _by_rule(f"{case.name} of anything in {folder}/", case.name, f"{named_below(folder)}/**")
+    return file, _by_rule(f"{case.name} of every file in {folder}/", case.name, f"{named_below(folder)}/**")
 
 
 def _fields(case: Case) -> tuple[Choice, ...]:

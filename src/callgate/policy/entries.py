@@ -38,19 +38,19 @@ EVENTS: dict[str, str] = {
     "PreToolUse": "before a call runs",
     "PostToolUse": "after a call succeeded",
     "PostToolUseFailure": "after a call failed",
-    "PermissionRequest": "when a question is about to be put to a person",
+    "PermissionRequest": "before the user is asked",
     "UserPromptSubmit": "when a person sent a prompt",
     "SessionStart": "when a session starts or is resumed",
     "SessionEnd": "when a session ends",
-    "Stop": "when the agent is about to stop",
+    "Stop": "before the agent stops",
     "SubagentStart": "when a nested agent starts",
-    "SubagentStop": "when a nested agent is about to stop",
+    "SubagentStop": "before a nested agent stops",
     "PreCompact": "before the history is compacted",
     "PostCompact": "after the history was compacted",
-    "Notification": "when a person is told something",
+    "Notification": "when the user is notified",
     "TaskCreated": "when a task was created",
     "TaskCompleted": "when a task was completed",
-    "TeammateIdle": "when a teammate has nothing to do",
+    "TeammateIdle": "when a teammate is idle",
     "ConfigChange": "when settings changed while a session runs",
 }
 """The events for hooks, each with a description of when it is sent."""
@@ -94,8 +94,8 @@ class ServerLine:
 
 @noun
 class KeyLine:
-    """The keys bound to an action in a context of the terminal. The terminal checks the names of the action and the
-    context."""
+    """The keys bound to an action in a context of the terminal. The terminal checks the names of actions and
+    contexts."""
 
     context: str
     action: str

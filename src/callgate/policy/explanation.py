@@ -12,7 +12,7 @@ from callgate.words.noun import noun
 
 EFFECT_OF: Mapping[type[Decision], Effect] = {Allow: "allow", Ask: "ask", Deny: "deny"}
 _EFFECTS: tuple[Effect, ...] = ("deny", "ask", "allow")
-_NOT_ASKED = {"later": "answers only when the call is made", "skipped": "not asked any more"}
+_NOT_ASKED = {"later": "decides only when the call is made", "skipped": "not reached"}
 
 
 @noun
@@ -26,7 +26,8 @@ class ExplainedStep:
 
 @noun
 class Reading:
-    """A rule on the tool, whether it applies to the call, and the reason."""
+    """The result of applying one rule on the tool to the call. ``why`` is the reason why the rule applies or does
+    not apply."""
 
     rule: Rule
     applies: bool
@@ -86,17 +87,17 @@ def _readings(case: Case, rulebook: Rulebook) -> Iterator[Reading]:
 
 def _why_not(rule: Rule, subject: Subject) -> str:
     if not rule.is_active(subject.case.now):
-        return "it has expired"
+        return "the rule has expired"
     match rule.content:
         case None:
-            return f"{subject.case.name} is none of the tools it stands for"
+            return f"{subject.case.name} is not one of the tools that the rule matches"
         case CommandContent():
-            return "no command in it is what the rule is about"
+            return "no command of the call matches the rule"
         case PathContent():
-            return "no file that the call is known to touch is one of those"
+            return "no file that the call is known to access matches the rule"
         case HostContent():
-            return f"its host is {subject.host}"
+            return f"the host of the call is {subject.host}"
         case AgentContent():
-            return f"it starts an agent of type {subject.agent}"
+            return f"the call starts an agent of type {subject.agent}"
         case _:
-            return "the arguments are others"
+            return "the arguments are different"

@@ -120,7 +120,7 @@ def fingerprint(root: Path) -> Fingerprint:
         real = os.path.relpath(os.path.realpath(each.file), top)
         hashed = found[real].sha256 if real in found else ""
         if hashed != each.sha256 and not each.faults:
-            return Fingerprint(settings, problem=f"{each.file} changed while it was read: try again")
+            return Fingerprint(settings, problem=f"{each.file} changed while Callgate read it: try again")
     files = tuple(found[path] for path in sorted(found))
     effects = [*_effects(settings, files, top), *(line for each in servers for line in each.effects())]
     return Fingerprint(settings, files, tuple(effects))
@@ -150,7 +150,7 @@ class _FileCollector:
             except (FileNotFoundError, NotADirectoryError):
                 continue
             if len(self.found) + len(self._folders) >= MOST_FILES:
-                raise _TooMuch(f"there are more than {MOST_FILES} files and folders to look at")
+                raise _TooMuch(f"there are more than {MOST_FILES} files and folders to read")
             if S_ISDIR(status.st_mode):
                 self._folders.add(path)
                 waiting += self._inside(path)
@@ -181,7 +181,7 @@ class _FileCollector:
             while chunk := file.read(1 << 16):
                 self._bytes += len(chunk)
                 if self._bytes > MOST_BYTES:
-                    raise _TooMuch(f"there are more than {MOST_BYTES // 1024 // 1024} MiB to look at")
+                    raise _TooMuch(f"there are more than {MOST_BYTES // 1024 // 1024} MiB to read")
                 digest.update(chunk)
                 if len(kept) <= LARGEST_TEXT:
                     kept += chunk
@@ -204,7 +204,7 @@ def _servers(found: dict[str, Seen], top: str) -> tuple[ServerEntry, ...]:
     path = os.path.relpath(os.path.realpath(os.path.join(top, SERVERS_FILE)), top)
     seen = found.get(path)
     if seen is not None and seen.kind == "file" and seen.text is None:
-        raise _TooMuch(f"{path} has more than {LARGEST_TEXT // 1024} KiB, or is no text: too much to show")
+        raise _TooMuch(f"{path} has more than {LARGEST_TEXT // 1024} KiB or is not text, so it is not shown")
     return server_entries(seen.text) if seen is not None and seen.text is not None else ()
 
 
@@ -256,14 +256,16 @@ def _effects(settings: Iterable[LayerSettings], files: Iterable[Seen], top: str)
         for said in each.plain:
             if said.name == "questions.notify":
                 where = _place(said.origin, top)
-                yield f"runs `{visible(str(said.value))}` when a question waits for somebody who is away ({where})"
+                yield f"runs `{visible(str(said.value))}` when a question is open and the user is away ({where})"
     own = {os.path.join(FOLDER, name) for _, name in FILES}
     for seen in files:
         if seen.path in own and seen.kind == "file":
             continue
         if seen.kind == "link":
             real = os.path.realpath(os.path.join(top, seen.path))
-            outside = "" if is_within(real, top) else ", outside the repository: what is there may change unasked"
+            outside = (
+                "" if is_within(real, top) else ", outside the repository, whose content may change without a question"
+            )
             yield f"may use {visible(seen.path)}, a link to {visible(seen.text or '')}{outside}"
         else:
             does = "runs the Python code in" if _TOOL.fullmatch(seen.path) else "may use"
@@ -289,7 +291,8 @@ def _place(origin: Origin, top: str) -> str:
 
 
 def server_entries(text: str) -> tuple[ServerEntry, ...]:
-    """Return the servers in the text of ``.mcp.json``, also invalid ones; empty if the text contains no servers."""
+    """Return the servers in the text of ``.mcp.json``, including invalid servers; empty if the text contains no
+    servers."""
     try:
         found = cast("dict[str, Any]", json.loads(text)["mcpServers"])
         return tuple(_entry(name, cast("dict[str, Any]", each)) for name, each in found.items() if type(each) is dict)

@@ -8,7 +8,7 @@ git must report that they are. Every other setting of the repository must be in 
 import os
 import subprocess
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from time import monotonic
 
@@ -17,8 +17,8 @@ from callgate.host.environment import (
     command_environment,
     find_program,
     fixed_path,
-    known_first,
     quiet_git,
+    reading_environment,
     replaceable_program,
 )
 from callgate.policy.protected import is_beneath, is_secret
@@ -79,7 +79,8 @@ _REPOSITORY_VARIABLES = """
     GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_COMMON_DIR GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES
     GIT_PREFIX GIT_GRAFT_FILE GIT_SHALLOW_FILE GIT_IMPLICIT_WORK_TREE GIT_CONFIG GIT_INTERNAL_SUPER_PREFIX
 """
-_MAY_BE_LINKS = frozenset(("hooks", "lfs", "annex"))
+_MAY_BE_LINKS = frozenset(("hooks", "lfs", "annex"))  # they may contain links too
+_MODULES = "modules"  # the git directories of submodules, which are checked separately
 _LONGEST = 4_096
 _MOST_MODULES = 64
 _SECONDS = 3.0
@@ -88,11 +89,11 @@ PathTest = Callable[[str], bool]
 
 
 class RepositoryReads:
-    """The repositories that a command reads by git. Properties ask git at their first use.
+    """The repositories that a command reads through git. Git is run when a property is first used.
 
-    readers    the commands that show files of the repository which they do not name; with ``--untracked`` also
-               untracked files
-    folders    the folders in which git runs, or None
+    readers    the commands that show files of the repository without naming the files; with ``--untracked`` if
+               untracked files are shown too
+    folders    the folders in which git runs, or None if they are unknown
     places     the folders of the workspace, whose programs are not started
     can_write  returns True if a tool may write the file of a path without a question about protected places
     """
@@ -102,25 +103,28 @@ class RepositoryReads:
     ) -> None:
         self.readers = tuple(readers)
         self.folders = folders
+        self.unlisted: str | None = None
+        """A repository whose files git could not list when they were requested."""
         self._places = places
         self._can_write = can_write
 
     @cached_property
     def fault(self) -> str | None:
-        """The reason why git may run a program, or read elsewhere, when it only reads; None if it does not."""
+        """The reason why a git command that only reads may run a program or read another repository; None if it may
+        not."""
         if self.folders is None:
-            return "git runs programs that a repository's own settings name, and which repository is not known"
+            return "git runs programs that settings of a repository name, and the repository is unknown"
         return next(filter(None, map(self._fault, filter(os.path.isdir, self.folders))), None)
 
     def _fault(self, folder: str) -> str | None:
         try:
-            return _Questions(self._places, self._can_write).fault(folder, _environment())
+            return _Questions(self._places, self._can_write).fault(folder, _environment(*self._places))
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             return f"the settings of git in {brief(folder)} cannot be read: {error}"
 
     @cached_property
     def is_elsewhere(self) -> bool:
-        """True if a folder is in no repository; then ``git diff`` compares any two folders."""
+        """True if one of the folders is in no repository. In such a folder ``git diff`` compares any two folders."""
         return None in self._files
 
     @property
@@ -141,29 +145,32 @@ class RepositoryReads:
         return tuple(map(self._files_in, self.folders or ())) if self.readers and self.fault is None else ()
 
     def _files_in(self, folder: str) -> list[str] | None:
-        """Return the paths of the files of a repository; None if the folder is in no repository, or if git fails."""
+        """Return the paths of the files of a repository; None if the folder is in no repository. If git fails, set
+        ``unlisted``."""
         untracked = any(each.endswith("--untracked") for each in self.readers)
         words = ("ls-files", "-z", *(("--cached", "--others", "--exclude-standard") if untracked else ()))
         top = _nearest(folder)  # git reported this folder, because there is no fault
         if not os.path.lexists(os.path.join(top, ".git")):
             return None
-        try:
-            (found,) = _Questions(self._places, self._can_write).ask(top, _environment(), words)
-        except (OSError, ValueError, subprocess.SubprocessError):
-            return None
-        return None if found is None else [os.path.join(top, each) for each in os.fsdecode(found).split("\0") if each]
+        found = None
+        with suppress(OSError, ValueError, subprocess.SubprocessError):
+            (found,) = _Questions(self._places, self._can_write).ask(top, _environment(*self._places), words)
+        if found is None:
+            self.unlisted = top
+            return []
+        return [os.path.join(top, each) for each in os.fsdecode(found).split("\0") if each]
 
 
-def _environment() -> Mapping[str, str]:
-    return quiet_git(command_environment(os.environ))
+def _environment(*places: str) -> Mapping[str, str]:
+    return quiet_git(reading_environment(command_environment(os.environ), *places))
 
 
 class _Questions:
-    """Questions to git about a folder and its submodules. Raise TimeoutExpired if the answers take too long, and
+    """Runs git to query its settings in a folder and its submodules. Raise TimeoutExpired if git takes too long, and
     ValueError if git is not found outside ``places``."""
 
     def __init__(self, places: Sequence[str], can_write: PathTest) -> None:
-        self._path = known_first(_environment()["PATH"], *places)
+        self._path = _environment(*places)["PATH"]
         path = fixed_path(self._path, *places)
         program = None if replaceable_program("git", path, *places) else find_program("git", path)
         if program is None:
@@ -182,16 +189,19 @@ class _Questions:
             ("rev-parse", "--absolute-git-dir", "--git-common-dir", "--show-toplevel"),
         )
         if settings is None:
-            return f"git cannot list its settings in {brief(folder)}"
+            return f"git could not list its settings in {brief(folder)}"
         found, nearest = list(_settings(settings)), _nearest(folder)
         if places is None:
             return self._unknown(found) or self._refused(folder, nearest, environment)
         git, common, top = places.decode(errors="surrogateescape").removesuffix("\n").split("\n")
         if os.path.realpath(top) != nearest:
-            return f"git finds the repository of {brief(top)} from {brief(folder)}, not of {brief(nearest)}"
+            return f"in {brief(folder)}, git uses the repository of {brief(top)} instead of {brief(nearest)}"
         git, common = os.path.realpath(git), os.path.realpath(os.path.join(folder, common))
         if (why := self._elsewhere(git, common, top, found)) is not None:
             return why
+        for each in found:  # git prints a line of this file that it does not understand
+            if each.key == "blame.ignorerevsfile" and os.path.islink(os.path.join(top, each.value)):
+                return f"git would read the link {brief(each.value)}"
         for each in ("hooks", *(each.value for each in found if each.key == "core.hookspath")):
             hook = os.path.join(common if each == "hooks" else top, os.path.expanduser(each), _HOOK)
             if os.path.lexists(hook):
@@ -200,28 +210,49 @@ class _Questions:
         return self._unknown(found) or self._modules_fault(top, environment)
 
     def _elsewhere(self, git: str, common: str, top: str, found: "list[_Setting]") -> str | None:
-        """Return why git would read a repository that is not the one of the working tree, or that tools can write, or
-        None. Archives may contain links and files that lead to other repositories of the user."""
+        """Return why git would read the repository of another working tree, or a repository that tools can write;
+        None if it would not. Archives may contain links and files that lead to other repositories of the user."""
         if git != os.path.join(os.path.realpath(top), ".git") and not (
             _leads_back(git, top) or any(each.key == "core.worktree" for each in found)
         ):
-            return f"git would read the repository {brief(git)}, which does not name the working tree {brief(top)}"
+            return (
+                f"git would read the repository {brief(git)}, which belongs to another working tree than {brief(top)}"
+            )
         if git != common and os.path.dirname(git) != os.path.join(common, "worktrees"):
-            return f"git would read the repository {brief(common)} from {brief(git)}"
+            return f"git would read the other repository {brief(common)} because of {brief(git)}"
+        link = next(filter(None, map(self._link_in, dict.fromkeys((git, common)))), None)
+        if link is not None:
+            return f"the repository contains the link {brief(link)}"
         for folder in (git, common, os.path.join(common, "objects")):
-            with os.scandir(folder) as entries:
-                link = next((each for each in entries if each.is_symlink() and each.name not in _MAY_BE_LINKS), None)
-            if link is not None:
-                return f"{brief(link.path)} is a link"
             if self._can_write(os.path.join(folder, "config")):
                 return f"git would read its settings in {brief(folder)}, which is part of the workspace"
         alternates = os.path.join(common, "objects", "info", "alternates")
-        return f"{brief(alternates)} names another repository" if os.path.lexists(alternates) else None
+        return f"{brief(alternates)} refers to another repository" if os.path.lexists(alternates) else None
+
+    def _link_in(self, folder: str) -> str | None:
+        """Return a link in a git directory, or None. Git prints files such as ``rebase-merge/done`` and
+        ``worktrees/x/locked``, and follows links to files outside the repository. Raise TimeoutExpired if the search
+        takes too long."""
+        whole = {os.path.join(folder, name) for name in ("objects", _MODULES)}
+        todo = [folder]
+        while todo:
+            if monotonic() > self._deadline:
+                raise subprocess.TimeoutExpired("the search for links", _SECONDS)
+            here = todo.pop()
+            with os.scandir(here) as entries:
+                for each in entries:
+                    if here == folder and each.name in _MAY_BE_LINKS:
+                        continue
+                    if each.is_symlink():
+                        return each.path
+                    if each.is_dir() and here not in whole:
+                        todo.append(each.path)
+        return None
 
     def _refused(self, folder: str, nearest: str, environment: Mapping[str, str]) -> str | None:
         """Return why git does not use the repository of a folder; None if the folder is in no repository."""
         if os.path.lexists(os.path.join(nearest, ".git")):
-            return f"git refuses the repository of {brief(nearest)}"
+            return f"git refuses to use the repository of {brief(nearest)}"
         plain = {**environment, "GIT_CONFIG_PARAMETERS": ""}
         (bare,) = self.ask(folder, plain, ("rev-parse", "--absolute-git-dir"))
         if bare is None:
@@ -229,24 +260,25 @@ class _Questions:
         return f"{brief(folder)} looks like a repository without a working tree: name it with --git-dir"
 
     def _unknown(self, found: list["_Setting"]) -> str | None:
-        """Return why a setting may name a program or a file elsewhere, or why the overrides have no effect, or None."""
+        """Return why git may use a program or file named by a setting that is not known to be harmless, or why the
+        overrides have no effect; None if neither is the case."""
         for each in found:
             where = brief(each.origin.removeprefix("file:"))
             if not each.is_harmless and (each.scope in _OWN or self._is_inside(each.origin.removeprefix("file:"))):
-                return f"git may run or read what {each.key} in {where} names"
+                return f"git may run a program or read a file named by {each.key} in {where}"
             if each.scope not in _OWN and (each.scope not in _TRUSTED or not self._is_users(each.origin)):
                 return f"git would read settings in {where}, which is part of the workspace"
             if self._runs_replaceable(each):
-                return f"commands can change the program that {each.key} in {where} names"
+                return f"commands can change the program named by {each.key} in {where}"
         last = {each.key: each for each in found}
         for key, value in GIT_OVERRIDES.items():
             setting = last.get(key.lower())
             if setting is None or (setting.scope, setting.value) != ("command", value):
-                return f"this version of git does not accept {key} from its environment"
+                return f"this version of git ignores {key} in the environment"
         return None
 
     def _runs_replaceable(self, setting: "_Setting") -> bool:
-        """Return True if a setting, also of the user, names a program in the workspace."""
+        """Return True if a setting names a program in the workspace. Settings of the user are checked too."""
         word = next(iter(setting.value.split()), "")
         if setting.key.rpartition(".")[2] not in _DRIVERS or not word:
             return False
@@ -266,7 +298,7 @@ class _Questions:
         """Return why git may run a program in a submodule, or None. Many git commands also run in submodules."""
         (index,) = self.ask(top, environment, ("ls-files", "-sz"))
         if index is None:
-            return f"git cannot list the submodules of {brief(top)}"
+            return f"git could not list the submodules of {brief(top)}"
         if _LINK.encode() not in index:
             return None
         inner = {name: value for name, value in environment.items() if name not in _REPOSITORY_VARIABLES.split()}
@@ -276,7 +308,7 @@ class _Questions:
                 continue
             self._modules += 1
             if self._modules > _MOST_MODULES:
-                return "there are too many submodules to look at"
+                return "there are too many submodules to check"
             if (why := self.fault(path, {**inner, "GIT_DIR": ".git"})) is not None:
                 return why
         return None
@@ -317,7 +349,8 @@ def _leads_back(git: str, top: str) -> bool:
 
 
 def _nearest(folder: str) -> str:
-    """Return the nearest folder with an entry ``.git``, from the folder upwards, or the topmost folder."""
+    """Return the folder itself or the nearest folder above it that contains an entry ``.git``; without such a
+    folder, return the topmost folder."""
     folder = os.path.realpath(folder)
     while not os.path.lexists(os.path.join(folder, ".git")) and folder != os.path.dirname(folder):
         folder = os.path.dirname(folder)
@@ -345,7 +378,7 @@ def _settings(listed: bytes) -> Iterator[_Setting]:
     """Return the settings that ``git config --list -z --show-scope --show-origin`` printed."""
     fields = listed.decode(errors="surrogateescape").split("\0")
     if fields.pop() or len(fields) % 3:
-        raise ValueError("the list of settings is incomplete")
+        raise ValueError("git returned an incomplete list of settings")
     for scope, origin, setting in zip(fields[::3], fields[1::3], fields[2::3], strict=True):
         key, _, value = setting.partition("\n")
         yield _Setting(scope, origin, key, value)

@@ -44,16 +44,16 @@ class HostPattern:
     port: int | None = None
 
     def covers(self, host: str) -> bool:
-        """Return True if the pattern allows the host, given as ``name`` or ``name:port``. The pattern for every host
-        excludes hosts of this machine or its network, which a rule must name."""
+        """Return True if an allow rule with the pattern covers the host, given as ``name`` or ``name:port``. The
+        pattern for every host excludes hosts of this machine or its network, which a rule must name."""
         found = _read(host)
         if found is None or found[1] != self.port:
             return False
         return self._takes(found[0]) if self.name else not is_private(found[0])
 
     def may_match(self, host: str) -> bool:
-        """Return True if the pattern forbids the host. A pattern without a port forbids every port. Ambiguous hosts
-        are always forbidden."""
+        """Return True if a deny rule with the pattern applies to the host. A pattern without a port matches every
+        port. Ambiguous hosts always match."""
         found = _read(host)
         if found is None:
             return True
@@ -74,18 +74,18 @@ def host_pattern(text: str, *, star: bool = False) -> HostPattern:
     if text == "*":
         if star:
             return HostPattern("")
-        raise ValueError("* alone would allow every host: only your own settings may say so")
+        raise ValueError("* allows every host and is accepted only in your own settings")
     if "://" in text:
-        raise ValueError(f"{text!r} is an address of a page: write its host alone, such as example.com")
+        raise ValueError(f"{text!r} is a URL: write only its host, such as example.com")
     below = text.startswith("*.")
     found = _read(text[2:] if below else text)
     if found is None:
-        raise ValueError(f"{text!r} is no host: {_what_is_wrong(text)}")
+        raise ValueError(f"{text!r} is not a valid host: {_what_is_wrong(text)}")
     name, port = found
     if below and _is_address(name):
-        raise ValueError(f"{text!r}: nothing is beneath an address")
+        raise ValueError(f"{text!r}: an IP address has no subdomains")
     if below and is_public_suffix(name):
-        raise ValueError(f"{text!r}: anybody can have a name beneath {name}; write which ones are meant")
+        raise ValueError(f"{text!r}: anyone can register a name below {name}; write the exact names")
     return HostPattern(name, below, port)
 
 
@@ -172,12 +172,12 @@ def _in_a_name(sign: str) -> bool:
 
 def _what_is_wrong(text: str) -> str:
     if "*" in text.removeprefix("*."):
-        return "a * stands only at the beginning, before a dot"
+        return "a * is allowed only at the beginning, before a dot"
     if "/" in text or "\\" in text or "@" in text:
-        return "a user, a path or a query does not belong to it"
+        return "a host must not contain a user, a path or a query"
     if not text.isascii():
         return "write an international name in its xn-- form"
-    return "write a name such as example.com, or an address as it is usually written"
+    return "write a name such as example.com, or an IP address in its usual form"
 
 
 def _is_address(name: str) -> bool:

@@ -4,9 +4,11 @@ reads as a whole, and texts in arguments."""
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from itertools import islice, product
 from posixpath import basename, join
+from time import monotonic
 from typing import cast
 from urllib.parse import unquote
 
@@ -16,16 +18,17 @@ from callgate.words.late_pattern import late_pattern
 from callgate.words.resolved_path import ResolvedPath
 
 _GLOB = late_pattern(r"[*?[]")
-_LONGEST_PATH = 1_024
+_LONGEST_PATH = 4_096
 _MOST_PATHS = 32
 _MOST_LISTED = 5_000
 _MOST_FILLED = 300
-_INSTALLED = frozenset((".git", "node_modules", ".venv", "venv", "site-packages", "target", "__pycache__"))
+_INSTALLED = frozenset(("node_modules", "site-packages", "dist-packages"))
+_SECONDS = 2.0  # a search of 200,000 files takes 0.2 s
 
 
 def spellings(path: str, pattern: PathPattern) -> list[str]:
-    """Return the paths to which the shell may expand a glob, built from the names in a rule. Return an empty list if
-    the path contains no glob."""
+    """Return the paths to which the shell may expand a glob. The paths are built from the names in a rule. Return an
+    empty list if the path contains no glob."""
     parts = path.split("/")
     if not _GLOB.search(path):
         return []
@@ -76,24 +79,26 @@ def is_broad_glob(path: str) -> bool:
     return any(_GLOB.match(part.lstrip(".")) for part in path.split("/"))
 
 
+class SearchedTooLong(Exception):
+    """A search for secrets was stopped after its time limit. The message is the path of the folder."""
+
+
 def secrets_in(folder: str) -> Iterator[str]:
-    """Return paths of files below the folder whose names indicate keys or passwords. Installed packages are skipped,
-    and only the first few thousand files are listed."""
-    todo, looked = [folder], 0
-    for here in todo:
-        try:
-            with os.scandir(here) as listed:
-                entries = sorted(listed, key=lambda entry: entry.name)
-        except OSError:
-            continue
-        for entry in entries:
-            if is_secret(entry.name):
-                yield entry.path
-            elif entry.name not in _INSTALLED and entry.is_dir(follow_symlinks=False):
-                todo.append(entry.path)
-        looked += len(entries)
-        if looked > _MOST_LISTED:
-            return
+    """Return paths of files below the folder whose names indicate keys or passwords. The content of installed packages
+    is skipped, because it is published. Raise SearchedTooLong if the search takes too long."""
+    todo, end = [(folder, False)], monotonic() + _SECONDS
+    while todo:
+        if monotonic() > end:
+            raise SearchedTooLong(folder)
+        here, installed = todo.pop()
+        found: list[str] = []
+        with suppress(OSError), os.scandir(here) as listed:
+            for entry in listed:
+                if is_secret(entry.name):
+                    found.append(entry.path)
+                elif not installed and entry.is_dir(follow_symlinks=False):
+                    todo.append((entry.path, entry.name in _INSTALLED))
+        yield from sorted(found)
 
 
 def may_contain(folder: ResolvedPath, pattern: PathPattern, *, root: str, home: str) -> bool:
@@ -119,8 +124,9 @@ def _literal(path: str) -> str:
 
 
 def paths_in(text: str) -> list[str]:
-    """Return the paths that a tool may read from the text: stripped, without ``file://`` or ``@``. The name of a key
-    is also resolved in the working folder of this process."""
+    """Return the paths that a tool may read from the text: the text as written, and the text without blanks,
+    ``file://`` and ``@``. The name of a file with keys or passwords is also resolved in the working folder of this
+    process."""
     path = text.strip().removeprefix("@")
     path = unquote(path[len("file://") :]) if path.startswith("file://") else path
     found = [text] if path in ("", text) else [text, path]
@@ -128,6 +134,7 @@ def paths_in(text: str) -> list[str]:
 
 
 def may_be_path(text: str) -> bool:
+    text = text.strip()
     return 0 < len(text) <= _LONGEST_PATH and text.isprintable()
 
 

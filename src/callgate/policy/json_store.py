@@ -32,7 +32,7 @@ def read_record(file: Path) -> dict[str, Any] | None:
     try:
         found = read_regular(file, LARGEST, follow=False)
         if found.is_writable_by_others:
-            raise Damaged("may be written by anybody")
+            raise Damaged("can be written by any user")
         if found.is_cut:
             raise Damaged("is too large")
         value = loads(found.data, parse_constant=_refuse)
@@ -58,7 +58,7 @@ def read_value(file: Path, kind: type[T]) -> T | None:
     except UsageError as error:
         raise Damaged(f"is damaged: {error}") from None
     if data["version"] != VERSION:
-        raise Damaged("is of another version")
+        raise Damaged("has an unsupported version")
     return found
 
 
@@ -79,7 +79,7 @@ def one_at_a_time(file: Path) -> Generator[None]:
         make_folders(lock.parent, 0o700)
         descriptor = open_regular(lock, os.O_RDWR | os.O_CREAT, follow=False)
     except OSError as error:
-        raise UsageError(f"{lock} cannot be opened: {error.strerror or error}") from error
+        raise UsageError(f"the lock file {lock} cannot be opened: {error.strerror or error}") from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

@@ -11,8 +11,9 @@ from callgate.core.capabilities import facts_of
 from callgate.core.ports import Case, Check, Verdict
 from callgate.policy.answer_rules import as_rule
 from callgate.policy.call_grants import Grants
+from callgate.policy.implied_paths import SearchedTooLong
 from callgate.policy.placement import unreviewed, why_outside
-from callgate.policy.reasons import Guard, as_offered, what_would_read, what_would_run, why_not_allowed
+from callgate.policy.question_reasons import Guard, as_offered, what_would_read, what_would_run, why_not_allowed
 from callgate.policy.rule_contents import CommandContent, PathContent, UnreadableContent
 from callgate.policy.rules import EMPTY, Rule, Rulebook, make_rule
 from callgate.policy.shorten import brief, sentence
@@ -21,29 +22,29 @@ from callgate.policy.well_known import COMMANDS, FETCHING, OUTSIDE
 from callgate.words.decisions import Allow, Ask, Deny, Effect, Origin
 from callgate.words.modes import MODES, PLANNING
 
-_READ_ONLY = Allow("default", "it only reads")
-_READ_INSIDE = Allow("default", "it only reads, and only inside the workspace")
-_OWN_STATE = Allow("default", "it changes nothing but the session's own state")
-_PLAN = Deny(f"mode {PLANNING}", "plan mode changes nothing; present the plan first")
-_NO_QUESTION = Allow("default", "its tool says that it needs no question for these arguments")
+_READ_ONLY = Allow("default", "the call only reads")
+_READ_INSIDE = Allow("default", "the call only reads files of the workspace")
+_OWN_STATE = Allow("default", "the call changes only the state of the session")
+_PLAN = Deny(f"mode {PLANNING}", "plan mode allows no changes; present the plan first")
+_NO_QUESTION = Allow("default", "the tool declares that these arguments need no question")
 DENY_RULES, MODE, DEFAULT = "deny rules", "mode", "default"
 
 _RISKS: Mapping[Way, str] = {
-    "read": "what it reads goes to the model, and from there to wherever the model sends it",
-    "write": "what it writes may take effect later, without another question",
-    "remove": "what it removes is gone",
+    "read": "the model receives the content and may send it anywhere",
+    "write": "this file may be executed later without another question",
+    "remove": "removed files cannot be restored",
 }
 
 
 def _risk(subject: Subject, reason: str) -> str | None:
-    """Return the risk to show in a question; None if there is none or the reason already names it."""
+    """Return the risk to show in a question; None if there is no risk, or if the reason already names the risk."""
     if subject.look_alike is not None:
         return subject.look_alike
     if subject.doubt is not None:
         why = "" if subject.doubt.why in reason else f": {subject.doubt.why}"
-        return sentence(f"nobody can tell beforehand what the command does{why}")
+        return sentence(f"the effects of this command cannot be determined{why}")
     if subject.outside and "outside the workspace" not in reason:
-        return f"it touches {brief(subject.outside[0].path.spelled)}, outside the workspace"
+        return f"the call accesses {brief(subject.outside[0].path.spelled)}, outside the workspace"
     return None
 
 
@@ -68,7 +69,7 @@ def loop_guard(case: Case) -> Verdict:
             what = "the same call" if period == 1 else f"the same {period} calls"
             return Ask(
                 "loop guard",
-                f"{what} in a row for the third time, ending in {case.name}",
+                f"{what} for the third time in a row, ending with {case.name}",
                 unattended="deny",
                 unconditional=True,
             )
@@ -120,7 +121,7 @@ class Judge:
             return None
         first, *others = self.rulebook.faults
         more = f" (and {len(others)} more)" if others else ""
-        reason = f"settings are broken, so nothing is allowed: {first}{more}; put it right and check the settings"
+        reason = f"the settings contain an error, so every call is denied: {first}{more}; see callgate policy check"
         return Deny("settings", reason, origin=first.origin)
 
     def denied(self, case: Case) -> Verdict:
@@ -130,7 +131,7 @@ class Judge:
         if found is None:
             return self._uncompared(case)
         rule, why = found
-        reason = rule.note or sentence(f"denied by {rule.text}: {why}; nothing allows it while that rule stands")
+        reason = rule.note or sentence(f"denied by {rule.text}: {why}; no other rule overrides it")
         return Deny(rule.text, reason, origin=rule.origin)
 
     def _uncompared(self, case: Case) -> Verdict:
@@ -141,7 +142,7 @@ class Judge:
         rule = next((rule for rule in denies if isinstance(rule.content, PathContent)), None)
         if rule is None:
             return None
-        reason = sentence(f"{rule.text} may be about one of its files: it names more than can be compared")
+        reason = sentence(f"the call names too many files to compare them with {rule.text}")
         return Deny(rule.text, reason, origin=rule.origin)
 
     def plan_mode(self, case: Case) -> Verdict:
@@ -161,7 +162,7 @@ class Judge:
         way: Way = "write"  # with too many paths, the kind of access is unknown
         if not subject.has_too_many_paths:
             way = next(each.way for each in subject.accesses if subject.danger_of(each.path, each.way) is not None)
-        reason = sentence(f"{danger}; only a person's yes allows it, each time")
+        reason = sentence(f"{danger}; the user must approve every such call")
         return Ask("hard safety", reason, risk=_RISKS[way], unconditional=True)
 
     def asked(self, case: Case) -> Verdict:
@@ -171,19 +172,19 @@ class Judge:
         found = self._against(case, "ask")
         if found is not None:
             rule, why = found
-            reason = rule.note or sentence(f"{rule.text} asks: {why}")
+            reason = rule.note or sentence(f"the ask rule {rule.text} applies: {why}")
             return Ask(rule.text, reason, unconditional=True, origin=rule.origin)
         doubt = self._doubt(case)
         if doubt is not None and doubt.kind == "unread":
-            reason = sentence(f"the command cannot be read, so nobody knows whether a rule forbids it: {doubt.why}")
-            return Ask("ask rules", reason, risk="it may do what a rule forbids", unconditional=True)
+            reason = sentence(f"the command cannot be parsed, so deny rules cannot be checked: {doubt.why}")
+            return Ask("ask rules", reason, risk="the command may do what a rule forbids", unconditional=True)
         if hooked is not None and isinstance(hooked.decision, Ask):
             return replace(hooked.decision, unconditional=True)  # the hook would ask again, whatever is remembered
         return None
 
     def interaction(self, case: Case) -> Verdict:
         if case.traits.requires_interaction:
-            return Ask("interaction", f"{case.name} needs a person", unconditional=True)
+            return Ask("interaction", f"{case.name} needs an answer of the user", unconditional=True)
         return None
 
     def mode(self, case: Case) -> Verdict:
@@ -194,7 +195,7 @@ class Judge:
             subject = self.subject(case)
             edits = subject.edits_files and subject.declares_paths and subject.declared.command is None
             if edits and any(access.way == "write" for access in subject.accesses) and not subject.outside:
-                return Allow(f"mode {case.mode}", "it edits files inside the workspace")
+                return Allow(f"mode {case.mode}", "the call edits files of the workspace")
         return None
 
     def allowed(self, case: Case) -> Verdict:
@@ -225,11 +226,11 @@ class Judge:
     def _network(self, case: Case) -> Ask:
         subject = self.subject(case)
         if not subject.address:
-            return Ask("default", f"{case.name} sends something into the network; a rule {case.name} would allow that")
+            return Ask("default", f"{case.name} sends data to the network; the rule {case.name} would allow this")
         if subject.host is None:
-            return Ask("default", "the host of the address cannot be told", risk="the address is not a plain one")
+            return Ask("default", "the host of the URL is unclear", risk="the URL has an unusual form")
         rule = as_offered(f"{FETCHING}(domain:{subject.host})", case) if subject.is_just("address") else case.name
-        reason = f"it fetches from {subject.host}; a rule {rule} would allow that"
+        reason = f"no rule covers fetching from {subject.host}; the rule {rule} would allow this"
         return Ask("default", reason, risk=subject.look_alike)
 
     def _reading(self, case: Case) -> Allow | Ask:
@@ -241,9 +242,9 @@ class Judge:
             return _READ_INSIDE if subject.accesses else _READ_ONLY
         grants = self.allows(case)
         if not subject.outside:
-            return Ask("default", sentence(f"the command reads, but {subject.hidden}{what_would_run(grants)}"))
+            return Ask("default", sentence(f"the command only reads, but {subject.hidden}{what_would_run(grants)}"))
         would = what_would_read(grants) if subject.hidden is None else what_would_run(grants)
-        reason = f"it reads {brief(subject.outside[0].path.spelled)}, outside the workspace{would}"
+        reason = f"no rule covers reading {brief(subject.outside[0].path.spelled)}, outside the workspace{would}"
         return Ask("default", sentence(reason))
 
     def _own_state(self, case: Case) -> bool:
@@ -254,7 +255,8 @@ class Judge:
     # ---- what they share ----------------------------------------------------------------------------------------
 
     def remembered(self, case: Case) -> Allow | None:
-        """Return the remembered answer that allows the call, or None. A check before the mode takes precedence."""
+        """Return the remembered answer that allows the call, or None. Return None if a check before the mode decides
+        the call."""
         if not case.policies:
             return None
         before = takewhile(lambda check: check.name != MODE, self.checks)
@@ -265,7 +267,7 @@ class Judge:
         if outside and unreviewed(self.subject(case)) is not None:
             return None
         rule = self.outside_grants(case, answers).of_commands() if outside else self.grants(case, answers).by()
-        return rule and Allow(rule.text, rule.note or "a remembered answer allows it", origin=rule.origin)
+        return rule and Allow(rule.text, rule.note or "allowed by a remembered answer", origin=rule.origin)
 
     def concerns(self, text: str, case: Case) -> bool:
         """Return True if the rule in the text matches the call in the wide sense of deny rules. Used for conditions
@@ -336,11 +338,17 @@ class Judge:
                 else None
             )
             if why is not None:
-                return f"{why}, and {rule.text} is about something that may be there"
+                return f"{why}, and {rule.text} may apply to a file in it"
         if facts.leaves_out_secrets:
             return None
-        secret = next((path for path in subject.readable_secrets if not hides(path)), None)
-        return secret and f"{readers[0]} reads whole folders, and {brief(secret)} holds keys or passwords"
+        try:
+            secret = next((path for path in subject.readable_secrets if not hides(path)), None)
+        except SearchedTooLong as error:
+            return f"{readers[0]} reads whole folders, and {brief(str(error))} is too large to search for secrets"
+        if secret is not None:
+            return f"{readers[0]} reads whole folders, and {brief(secret)} contains keys or passwords"
+        unlisted = subject.git and subject.git.unlisted
+        return unlisted and f"git cannot list the files of {brief(unlisted)}, which {readers[0]} may show"
 
     def _guards(self, case: Case) -> bool:
         """Return True if a deny or ask rule may exist that a command of unknown effect could bypass."""

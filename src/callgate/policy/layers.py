@@ -94,7 +94,9 @@ def read_repository(root: Path) -> tuple[LayerSettings, ...]:
         if is_within(os.path.realpath(file), os.path.realpath(root)):
             found.append(read_settings(file, layer))
         else:
-            found.append(faulty(file, layer, "this is a link to a place outside the repository: replace it by a file"))
+            found.append(
+                faulty(file, layer, "this file is a link that leaves the repository: replace it with a regular file")
+            )
     return tuple(found)
 
 
@@ -173,17 +175,19 @@ def _ignored(settings: LayerSettings, *, trusted: bool) -> list[SettingsFault]:
     notes: list[SettingsFault] = []
     grants = [rule.origin for rule in settings.rules if _is_grant(settings, rule)]
     if grants:
-        what = "allow rules are ignored, because a repository can only tighten: put yours into your own settings"
+        what = (
+            "allow rules are ignored, because a repository can only add restrictions: put them into your own settings"
+        )
         notes.append(_note(what, grants))
     foreign = [line.origin for line in (*settings.options, *settings.servers)]
     if foreign:
-        what = "options of models and servers are ignored, because they could take your key elsewhere: put yours into "
+        what = "options of models and servers are ignored, because they could send your key elsewhere: put them into "
         notes.append(_note(f"{what}your own settings", foreign))
     if settings.keybindings:
-        what = "key bindings are ignored, because a key of yours must not mean another thing here: put them into your "
+        what = "key bindings are ignored, because a repository must not change your keys: put them into your "
         notes.append(_note(f"{what}own settings", [line.origin for line in settings.keybindings]))
     if settings.hooks and not trusted:
-        what = "hooks do nothing before this folder is trusted: see callgate trust show"
+        what = "hooks are not run until you trust this folder: see callgate trust show"
         notes.append(_note(what, [hook.origin for hook in settings.hooks]))
     return notes
 
@@ -194,13 +198,13 @@ def _about_search(rule: RuleLine) -> str | None:
     name = rule.text.partition("(")[0].strip()
     if name == EXECUTE:
         return (
-            f"{rule.effect} {rule.text} does nothing, because such a call is judged as one of the tool that it names: "
-            "write a rule about that tool, or mcp__* for the tools of all servers"
+            f"{rule.effect} {rule.text} has no effect, because such a call is judged as a call of its target tool:"
+            " write a rule for that tool, or mcp__* for the tools of all servers"
         )
     if name == SEARCH and rule.effect == "deny":
         return (
-            f"deny {rule.text} keeps the model from searching, not from calling the tools that it is told of: write "
-            'rules about these tools; tools.search = "off" is without a search'
+            f"deny {rule.text} stops the model from searching for tools, not from calling tools whose names it knows:"
+            ' write rules for these tools; tools.search = "off" switches the search off'
         )
     return None
 
@@ -227,7 +231,7 @@ def _value(
     value = own[-1] if own else None
     if ruling and (value is None or not _is_stricter(value, ruling[-1].value)):
         if value is not None and value.value != ruling[-1].value:
-            notes.append(_overruled(value, f"{ruling[-1].origin} says {shown(ruling[-1].value)}, and that stands"))
+            notes.append(_overruled(value, f"{ruling[-1].origin} sets {shown(ruling[-1].value)}, which has priority"))
         value = ruling[-1]
     for said in (*said_by(lambda layer: layer in IN_REPOSITORY), *(each for each in tighten if each.name == row.name)):
         if row.repository != "stricter":
@@ -235,9 +239,9 @@ def _value(
                 value = said
             elif row.repository == "trusted":
                 why = (
-                    "you have your own"
+                    "your own settings set another value"
                     if trusted
-                    else "it does nothing before this folder is trusted: see callgate trust show"
+                    else "settings of this folder are not used until you trust it: see callgate trust show"
                 )
                 notes.append(_overruled(said, why))
             continue
@@ -245,7 +249,7 @@ def _value(
         if _is_stricter(said, current):
             value = said
         elif said.value != current:
-            notes.append(_overruled(said, f"it can only be made stricter here than {shown(current)}"))
+            notes.append(_overruled(said, f"a repository can only make {shown(current)} stricter"))
     return value
 
 

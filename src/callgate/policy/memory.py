@@ -1,8 +1,8 @@
 """Stores remembered answers: the answers "always" of a user, until they are revoked or expire.
 
-All files are in the user's data folder, also the answers for one project, so a repository cannot contain answers. A
-damaged file fails closed: its allow answers are ignored. Because the file may have contained a deny or ask answer,
-the gate denies every call until the user repairs or removes it.
+All files, including the answers for one project, are in the user's data folder, so a repository cannot contain
+answers. A damaged file fails closed: its allow answers are ignored. Because the file may have contained a deny or
+ask answer, the gate denies every call until the user repairs or removes it.
 """
 
 import math
@@ -67,7 +67,7 @@ class Memory:
             try:
                 self._read(scope)
             except Damaged as error:
-                text = f"these remembered answers cannot be used: the file {error}. Mend it, or remove it"
+                text = f"these remembered answers cannot be used: the file {error}. Fix or remove the file"
                 found.append(SettingsFault(text, Origin("remembered", str(file))))
         return tuple(found)
 
@@ -75,7 +75,7 @@ class Memory:
         """Store an answer. An answer with the same effect, tool and pattern is replaced and keeps its id. Raise
         UsageError for the scope "session", which is not stored, and if the file is damaged or cannot be written."""
         if policy.scope == "session":
-            raise UsageError("an answer for this session is not remembered beyond it: choose project or user")
+            raise UsageError("an answer for the session is not stored: choose project or user")
         _check_moments(policy)
         scope: KeptScope = policy.scope
         with one_at_a_time(self._files[scope]):
@@ -107,25 +107,25 @@ class Memory:
                 self._write(scope, [each for each in kept if each is not None])
                 return after or before
         known = ", ".join(each.id for each in self.policies()) or "none"
-        raise UsageError(f"no remembered answer has the id {id!r}; there are: {known}")
+        raise UsageError(f"no remembered answer has the id {id!r}; known ids: {known}")
 
     def _usable(self, scope: KeptScope) -> list[Remembered]:
         try:
             return self._read(scope)
         except Damaged as error:
-            raise UsageError(f"{self._files[scope]} {error}: mend it, or remove it") from None
+            raise UsageError(f"{self._files[scope]} {error}: fix or remove the file") from None
 
     def _read(self, scope: KeptScope) -> list[Remembered]:
         kept = read_value(self._files[scope], _Kept)
         if kept is None:
             return []
         if scope == "project" and kept.root != self._root:
-            raise Damaged("is about another folder")
+            raise Damaged("belongs to another folder")
         return [self._remembered(each, scope) for each in kept.policies]
 
     def _remembered(self, found: "_Entry", scope: KeptScope) -> Remembered:
         if found.policy.scope != scope or not _has_real_moments(found.policy):
-            raise Damaged(f"is damaged: {found.id!r} is not for it")
+            raise Damaged(f"is damaged: the answer {found.id!r} does not belong in it")
         return Remembered(found.id, found.policy, scope, self._is_over(found.policy))
 
     def _write(self, scope: KeptScope, remembered: Iterable[Remembered]) -> None:
@@ -157,7 +157,7 @@ def _has_real_moments(policy: ApprovalPolicy) -> bool:
 
 def _check_moments(policy: ApprovalPolicy) -> None:
     if not _has_real_moments(policy):
-        raise UsageError("created_at and expires_at must be moments")
+        raise UsageError("created_at and expires_at must be times")
 
 
 def _about(policy: ApprovalPolicy) -> tuple[object, ...]:

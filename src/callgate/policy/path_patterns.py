@@ -85,7 +85,7 @@ def parse_path_pattern(content: str, *, root: str, home: str) -> PathPattern:
     below = rest.endswith("/") or rest in ("", ".")
     parts = [(at, part) for at, part in _split(rest, start) if part not in ("", ".")]
     if len(parts) > MOST_PARTS:
-        raise ValueError(f"more than {MOST_PARTS} folders deep: write fewer")
+        raise ValueError(f"more than {MOST_PARTS} folders deep: shorten it")
     anywhere = base is None and len(parts) == 1 and "/" not in rest.rstrip("/")
     pieces = [_pieces(at, part) for at, part in parts]
     if below and pieces[-1:] == [[_ANY_DEPTH]]:
@@ -118,9 +118,9 @@ def literal(path: str) -> str:
 
 
 def loose_name(path: str) -> str:
-    """Return a path as the most tolerant file system interprets it. Ignored are case, accents, width, differences
-    between look-alike characters, invisible characters, dots and blanks at the end of a name, and text after a
-    colon."""
+    """Return a path as the most tolerant file system interprets it. Case, accents, width, differences between
+    look-alike characters, invisible characters, dots and blanks at the end of a name, and text after a colon are
+    ignored."""
     return "/".join(map(_careless, _letters(path).split("/")))
 
 
@@ -140,17 +140,17 @@ def _refuse(content: str) -> None:
     if not content:
         raise ValueError("the path is empty: write ** for every file of the project")
     if len(content) > MOST_CHARACTERS:
-        raise ValueError(f"the path has more than {MOST_CHARACTERS} characters: write fewer")
+        raise ValueError(f"the path has more than {MOST_CHARACTERS} characters: shorten it")
     if content.startswith("!"):
-        raise ValueError("! at character 1 does not take anything back here: write a deny rule, or \\! for the name")
+        raise ValueError("! at character 1 has no meaning here: write a deny rule, or \\! for the name")
     unseen = _IGNORED.search(content) or _SURROGATE.search(content)
     if unseen is not None:
         raise ValueError(
-            f"a character that cannot be seen (U+{ord(unseen[0]):04X}) at character {unseen.start() + 1}: take it out"
+            f"an invisible character (U+{ord(unseen[0]):04X}) at character {unseen.start() + 1}: remove it"
         )
     if content != content.strip():
         at = 1 if content[0].isspace() else len(content)
-        raise ValueError(f"a blank at character {at}, the edge of the path: take it out, or write [ ]")
+        raise ValueError(f"a blank at character {at}, at the edge of the path: remove it, or write [ ]")
 
 
 def _bound(content: str, root: str, home: str) -> tuple[str | None, str, int]:
@@ -161,7 +161,7 @@ def _bound(content: str, root: str, home: str) -> tuple[str | None, str, int]:
     if content == "~" or content.startswith("~/"):
         return home, content[2:], 2
     if content.startswith("~"):
-        raise ValueError("another person's home at character 1 is not looked up: write it as //home/name/…")
+        raise ValueError("the home folder of another user at character 1 is not supported: write //home/name/…")
     if content.startswith("/"):
         whole = root.rstrip("/") + "/"
         if content.rstrip("/") + "/" == whole or content.startswith(whole):
@@ -176,7 +176,7 @@ def _split(rest: str, start: int) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
     for part in rest.split("/"):
         if part == "..":
-            raise ValueError(f".. at character {start + 1} of the path: write where it leads instead")
+            raise ValueError(f".. at character {start + 1} of the path: write the resolved path instead")
         found.append((start, part))
         start += len(part) + 1
     return found
@@ -206,11 +206,13 @@ def _pieces(start: int, part: str) -> list[_Piece]:
             piece, at = _class(part, at, start)
             found.append(piece)
         elif character == "]":
-            raise ValueError(f"] at character {start + at} closes nothing: write \\] for the character itself")
+            raise ValueError(f"] at character {start + at} has no opening bracket: write \\] for a literal bracket")
         else:
             if character == "\\":
                 if at == len(part):
-                    raise ValueError(f"\\ at character {start + at} stands before nothing: write \\\\ for itself")
+                    raise ValueError(
+                        f"\\ at character {start + at} is the last character: write \\\\ for a literal backslash"
+                    )
                 character = part[at]
                 at += 1
             if found and found[-1][0] == "text":
@@ -228,16 +230,18 @@ def _class(part: str, at: int, start: int) -> tuple[_Piece, int]:
     ranges = ""
     while at < len(part) and (at == first or part[at] != "]"):
         if part.startswith("[:", at):
-            raise ValueError(f"{opened} holds a named class, which is not known here: write the characters, as [a-z]")
+            raise ValueError(
+                f"{opened} contains a named class, which is not supported: write the characters, such as [a-z]"
+            )
         low, at = _single(part, at)
         high = low
         if part[at : at + 1] == "-" and part[at + 1 : at + 2] not in ("", "]"):
             high, at = _single(part, at + 1)
         if high < low:
-            raise ValueError(f"{opened} holds {low}-{high}, which is no range: write {high}-{low}")
+            raise ValueError(f"{opened} contains {low}-{high}, which is not a range: write {high}-{low}")
         ranges += f"{re.escape(low)}-{re.escape(high)}"
     if at >= len(part):
-        raise ValueError(f"{opened} is not closed before the next /: write \\[ for the character itself")
+        raise ValueError(f"{opened} is not closed before the next /: write \\[ for a literal bracket")
     return ("expression", f"[^/{ranges}]" if negated else f"(?!/)[{ranges}]"), at + 1
 
 

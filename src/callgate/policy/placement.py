@@ -23,10 +23,10 @@ _VERSION_CONTROL = frozenset(("git", "hg", "jj", "svn"))
 class PlacesCommands(Protocol):
     """The interface of a tool's sandbox that the gate uses.
 
-    is_tested  False before ``test`` was called
+    is_tested  True after the first call of ``test``
     why_none   the reason why no sandbox is in force; empty if one is in force
     hosts      the hosts that commands inside the sandbox may reach
-    report     called with a note for the user
+    report     callback that receives notes for the user
     """
 
     @property
@@ -39,8 +39,8 @@ class PlacesCommands(Protocol):
     def report(self) -> Callable[[str], None]: ...
 
     def test(self) -> str:
-        """Test the sandbox on this machine and return a note for the user, often empty. Blocks; any thread may call
-        it."""
+        """Test the sandbox on this machine and return a note for the user, which is often empty. Blocks. Any thread
+        may call this method."""
         ...
 
     def hides(self, path: str) -> bool:
@@ -62,14 +62,14 @@ class PlacesCommands(Protocol):
 
 
 def sandbox_for(case: Case) -> PlacesCommands | None:
-    """Return the sandbox of the tool; None if no sandbox is in force or if the call has no command."""
+    """Return the sandbox of the tool; None if no sandbox is in force or the call has no command."""
     sandbox = declared_sandbox(case)
     return sandbox if sandbox is not None and sandbox.is_tested and not sandbox.why_none else None
 
 
 def declared_sandbox(case: Case) -> PlacesCommands | None:
-    """Return the sandbox of the tool, which may not be tested yet; None if there is none or if the call has no
-    command."""
+    """Return the sandbox of the tool, which may not be tested yet; None if the tool has no sandbox or the call has
+    no command."""
     sandbox, declared = facts_of(case.tool).sandbox, case.traits.declared
     has_command = declared.command is not None and declared.fault is None
     return sandbox if has_command and isinstance(sandbox, PlacesCommands) else None
@@ -96,7 +96,7 @@ def unreviewed(subject: Subject) -> str | None:
     found = subject.programs_on(fixed_path(os.environ.get("PATH", ""), subject.root))
     program = shell.runs_project_files(analysis) or next(iter(found), None) or _runs_hooks(subject, analysis)
     changed = program and sandbox.unreviewed(subject.case.call_id)
-    return changed and f"{program} may run files of the workspace, and {changed} since a person last allowed this"
+    return changed and f"{program} may run files of the workspace, and {changed}"
 
 
 def _runs_hooks(subject: Subject, analysis: "shell.Analysis") -> str | None:
@@ -122,9 +122,9 @@ def _needs(subject: Subject) -> str | None:
         return subject.danger
     for access in subject.outside:
         if access.way != "read":
-            return f"it would {access.way} {brief(access.path.spelled)}, outside the workspace"
+            return f"the command would {access.way} {brief(access.path.spelled)}, outside the workspace"
     if subject.analysis is not None and subject.effects != "none":
         for run in shell.find_inner_commands(subject.analysis).runs:
             if run.name in _VERSION_CONTROL:
-                return f"{run.name} would change the repository's own records, which are read-only in the sandbox"
+                return f"{run.name} must write to .{run.name}, which the sandbox blocks"
     return None

@@ -12,9 +12,9 @@ _MOST_LINKS = 1_000
 
 
 def places_of_programs(path: str, root: str) -> set[str]:
-    """Return the folders below ``/tmp`` and other folders that are empty inside the sandbox, if they contain
-    programs on PATH or targets of links on PATH. Folders in the workspace are omitted, because they are visible
-    inside the sandbox."""
+    """Return the folders that are empty inside the sandbox (such as folders below ``/tmp``) and contain programs on
+    PATH or targets of links on PATH. Folders in the workspace are omitted, because they are visible inside the
+    sandbox."""
     found: set[str] = set()
     for entry in map(os.path.normpath, path.split(":")):
         if os.path.isabs(entry) and entry not in _OF_THE_SYSTEM:
@@ -36,8 +36,8 @@ def _targets(folder: str) -> list[str]:
 
 
 def _whole(folder: str) -> list[str]:
-    """Return the folder of a whole environment of Python or Node for its folder of programs; otherwise the folder and
-    the folders beside it that its programs read."""
+    """Return the folders that the programs in a folder need. For an environment of Python or Node this is the folder
+    of the environment. For other programs these are their folder and the folders beside it that the programs read."""
     above, name = os.path.split(folder)
     if above in EMPTY_INSIDE:
         return [folder]

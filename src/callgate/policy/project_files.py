@@ -1,4 +1,4 @@
-"""Finds the files that decide what a build tool does which starts in a folder."""
+"""Finds the project files, such as a Makefile, that control a build tool which starts in a folder."""
 
 from os.path import dirname, join, lexists
 
@@ -16,8 +16,8 @@ _NAMES = """
 
 
 def nearest_project_file(folder: str, root: str) -> str | None:
-    """Return the first such file in the folder, or in a folder between it and the root, relative to the root; None if
-    there is none. Both paths are absolute and without links."""
+    """Return the first project file in the folder, or in a folder between it and the root; None if there is none.
+    The result is relative to the root. Both arguments are absolute paths without links."""
     while folder.startswith(f"{root}/"):
         found = next((name for name in _NAMES.split() if lexists(join(folder, name))), None)
         if found is not None:

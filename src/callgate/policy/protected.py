@@ -20,15 +20,15 @@ from callgate.words.resolved_path import ResolvedPath
 
 What = Literal["read", "write", "remove"]
 
-REPOSITORY = "is part of a repository's own records, where hooks and settings make programs run"
-SHELL = "is read by a shell when it starts, and the shell runs what is written there"
-EDITOR = "is read by an editor, and can make it run programs"
-AGENT = "tells agents and their servers what they may do"
-TOOL = "is read by a tool when it starts, and can make it run programs"
-SETTINGS = "holds settings, and often passwords"
-BUILD = "is run by the build service, which has passwords of its own"
-SYSTEM = "decides how this machine starts, or who may use it"
-SECRET = "holds keys or passwords"
+REPOSITORY = "is version control data, whose hooks and settings can run programs"
+SHELL = "is executed by a shell when it starts"
+EDITOR = "is read by an editor and can make it run programs"
+AGENT = "configures agents and their servers"
+TOOL = "is read by a tool when it starts and can make it run programs"
+SETTINGS = "contains settings, and often passwords"
+BUILD = "is executed by the build service, which has access to secrets"
+SYSTEM = "controls how this machine starts, or who may use it"
+SECRET = "contains keys or passwords"
 
 # Names, or paths of several names, at any depth, in lower case. Secrets may not even be read. For a name with ! no file
 # can be created in the top folder of the workspace while a command runs in the sandbox: programs read these as soon as
@@ -80,7 +80,15 @@ _NAMES: Mapping[str, str] = {
         .mozilla/firefox .config/google-chrome .config/chromium id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk
         id_ed25519_sk prod.env credentials.json .htpasswd .htdigest terraform.tfstate terraform.tfstate.backup
         kubeconfig secrets.yml secrets.yaml secrets.json secrets.toml .vault_pass .vault_pass.txt service-account.json
-        .dockercfg .dockerconfigjson .s3cfg .boto .mylogin.cnf pgpass.conf
+        .dockercfg .dockerconfigjson .s3cfg .boto .mylogin.cnf pgpass.conf .kubeconfig kube.config talosconfig .envs
+        .bash_history .zsh_history .psql_history .mysql_history .sqlite_history .python_history .node_repl_history
+        .rediscli_history .mongo_history .irb_history .local/share/fish/fish_history .terraformrc .sentryclirc
+        .databrickscfg .snowsql/config .huggingface/token .cache/huggingface/token .kaggle/kaggle.json .m2/settings.xml
+        .m2/settings-security.xml .gradle/gradle.properties .oci/config .aliyun/config.json .config/hcloud .config/sops
+        .config/glab-cli .config/stripe .config/netlify .config/ngrok .ngrok2 .fly/config.yml .wrangler/config
+        .config/.wrangler .config/io.datasette.llm/keys.json .config/solana .electrum .bitcoin .ethereum .thunderbird
+        .config/bravesoftware .config/microsoft-edge .config/signal .config/slack .config/discord local.settings.json
+        logins.json key4.db cookies.sqlite cookies.txt wallet.dat rclone.conf secret_key_base keyfile.json
     """,
 }
 # Absolute paths outside the workspace.
@@ -111,12 +119,17 @@ _SECRET_FILE = late_pattern(
     r"|(?:.*[._-])?(?:service[._-]?accounts?|client[._-]?secrets?|firebase[._-]?adminsdk)(?:[._-].*)?\.json"
     r"|application_default_credentials\.json|(?:.+\.)?kubeconfig(?:[._-].*)?|(?:.*\.)?ht(?:passwd|digest)"
     r"|\.?(?:ansible[._-])?vault[._-]?pass(?:word|wd)?(?:[._-](?:file|txt|\w+))?"
-    r"|.+\.(?:key|p12|pfx|jks|keystore)\.(?:bak|backup|old|orig|save)",
+    r"|(?:.*[._-])?service[._-]?accounts?[._-]?keys?\.json|(?:.+[._-])?(?:gcp|gcloud|google|aws|azure|firebase)[._-]keys?\.json"
+    r"|(?:.+[._-])?(?:root|access)[._-]?keys?\.csv|\.?(?:aws|gcp|git|db|api)[._-]?credentials|\.env[_~-].*|env\.(?:local|prod(?:uction)?)"
+    r"|(?:.+[._-])?(?:private|secret|deploy)[._-]?keys?(?:\.(?:txt|asc|der|gpg|json|pem))?|[^*?\[]+[._-](?:rsa|dsa|ecdsa|ed25519)|.+\.private"
+    r"|(?:.+[._-])?secrets\.(?:ya?ml|json|toml|ini|properties)|(?:.+[._-])?(?:access|api|auth|bearer)[._-]?tokens?(?:\.txt)?"
+    r"|\.(?:token|secret[._-]?key|passw(?:or)?ds?(?:-s3fs)?)|(?:.+[._-])?passwd\.txt|secring\.gpg|.+\.(?:kdb|bks|ovpn|agekey|pkcs8|pkcs12)"
+    r"|.+\.(?:key|p12|pfx|jks|keystore)\.(?:bak|backup|old|orig|save)|.*\.?kubeconfig",
     re.DOTALL,
 )
 _PARTS_OF_SECRETS = late_pattern(
     r"\.(?:env|tf|key|p8|p12|pfx|ppk|kdbx|jks|keystore|pem|code-workspace)|id_[rde]|secret|credential|passw|token\.pickle"
-    r"|account|adminsdk|kubeconfig|htdigest|vault"
+    r"|account|adminsdk|kubeconfig|htdigest|vault|key|token|_rsa|_dsa|ed25519|ecdsa|env\.(?:local|prod)|secring|\.(?:private|kdb|bks|ovpn|pkcs)"
 )
 # Words in names of files that are meant to be published.
 _HARMLESS = frozenset(
@@ -162,8 +175,8 @@ def secrets_of(home: str) -> tuple[str, ...]:
 
 
 def danger(place: ResolvedPath, what: What, *, root: str, home: str) -> str | None:
-    """Return a sentence that says why the access needs the user's approval; None if it does not. ``root`` and
-    ``home`` are absolute."""
+    """Return a sentence that says why the access needs the user's approval; None if the access needs no approval.
+    ``root`` and ``home`` are absolute."""
     why = (
         (place.fault and place.fault.replace(_own_process(), "/proc/self/"))
         or (_removed(place, root, home) if what == "remove" else None)
@@ -193,7 +206,7 @@ def _removed(place: ResolvedPath, root: str, home: str) -> str | None:
         if is_beneath(loose_name(home), path):
             return "removing it would remove the home folder"
         if _TOP.fullmatch(path):
-            return "removing it would remove a folder that the system stands on"
+            return "removing it would remove a system folder"
     return None
 
 
@@ -205,7 +218,7 @@ def _all_of(path: str) -> str:
 
 def _device(place: ResolvedPath, what: What) -> str | None:
     if place.kind == "device" and (what == "remove" or place.resolved != _NOWHERE):
-        return "it is a device, a pipe or a socket, not a file"
+        return "the path is a device, a pipe or a socket, not a file"
     return None
 
 
@@ -214,11 +227,11 @@ def _escaped(place: ResolvedPath, root: str) -> str | None:
     if inside:
         return None
     if is_beneath(spelled, root):
-        return "a link leads out of the workspace"
+        return "a link on the path leads outside the workspace"
     if ".." in place.spelled.split("/") and (not place.spelled.startswith("/") or is_beneath(place.spelled, root)):
-        return "it leaves the workspace over .."
+        return "the path leaves the workspace through .."
     if is_beneath(loose_name(spelled), loose_name(root)):
-        return "it looks like a path in the workspace and is not"
+        return "it looks like a path in the workspace, but is not"
     return None
 
 
@@ -313,7 +326,8 @@ def _kept_name(path: str, folds: bool) -> str | None:
 
 
 def _holds(loose: str) -> str | None:
-    """Return why a whole folder is protected, because it may contain a protected place; None if it is not."""
+    """Return why a whole folder is protected, because it may contain a protected place; None if the folder is not
+    protected."""
     parts = tuple(loose.rstrip("/").split("/"))
     for last in (parts[-1:], parts[-2:]):
         for names, why in _WRITTEN.get(last[0], ()) if last[0][:1] == "." else ():
@@ -377,8 +391,9 @@ _OTHER_FORMS = late_pattern(r"[~*?\[:]|[^!-}]")
 def is_suspect(name: str) -> bool:
     """Return True if the name may be part of a protected path.
 
-    It is a quick filter for the thousands of names in a workspace: another name begins neither with a dot nor with a
-    protected name, contains no part of a name of a secret, and cannot be another form of a protected name.
+    This fast filter is applied to thousands of names in a workspace. It returns False for a name that begins neither
+    with a dot nor with a protected name, contains no part of a name of a secret, and cannot be another form of a
+    protected name.
     """
     if _OTHER_FORMS.search(name):
         return True

@@ -1,4 +1,5 @@
-"""Asks git which programs of a repository it runs when it changes something: hooks, and programs in its settings."""
+"""Asks git which programs of a repository it would run for a command that changes something: hooks, and programs in
+its settings."""
 
 import os
 import re
@@ -11,24 +12,26 @@ from callgate.policy.shorten import brief
 _SECONDS = 5.0
 # Settings whose values git runs as a command, or that name a file with more settings.
 _NAMES_PROGRAM = re.compile(
-    r"alias\..+|include\.path|includeif\..+|core\.(?:hookspath|fsmonitor|sshcommand|editor|pager|askpass|gitproxy)"
-    r"|.*\.(?:command|cmd|clean|smudge|process|driver|textconv|program|helper|editor|external|path|update)",
+    r"alias\..+|include\.path|includeif\..+|pager\..+|protocol\..+|core\.(?:hookspath|fsmonitor|pager|askpass|gitproxy)"
+    r"|.*(?:command|cmd|hook|filter)|remote\..*\.(?:vcs|uploadpack|receivepack)|sendemail\.smtpserver|instaweb\.httpd"
+    r"|.*\.(?:clean|smudge|process|driver|textconv|program|helper|editor|external|path|update)",
     re.I,
 )
 _HARMLESS = re.compile(r"(?:true|false|cat|checkout|merge|rebase|none|simple-git|)", re.I)
 
 
 def program_of_repository(folder: str) -> str | None:
-    """Return which hook or setting of the repository git runs in this folder, or why this is not known; None if
-    there is none. Settings of the user and the system are not included."""
+    """Return a description of the hook that git would run in this folder, or of the setting whose program git would
+    run. If the settings cannot be read, return the reason; None if git would run no program of the repository.
+    Settings of the user and the system are not included."""
     git = _git()
     if git is None:
-        return "git is not found in a folder of the system"
+        return "git was not found in a system folder"
     try:
         hooks = _output(git, folder, "rev-parse", "--git-path", "hooks")
         settings = _output(git, folder, "config", "--list", "--show-scope", "-z")
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
-        return "its settings cannot be listed"
+        return "its settings could not be listed"
     for scope, setting in zip(*[iter(settings.split("\0"))] * 2, strict=False):
         key, _, value = setting.partition("\n")
         if scope not in ("system", "global") and _NAMES_PROGRAM.fullmatch(key) and not _HARMLESS.fullmatch(value):

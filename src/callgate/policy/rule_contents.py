@@ -90,7 +90,7 @@ class PathContent:
             for spelled in spellings(place.hops[0], self.pattern):
                 guessed = subject.case.resolve_path(spelled)
                 if self.pattern.may_match(guessed) and (not is_broad_glob(place.spelled) or guessed.kind != "missing"):
-                    return f"{place.spelled} may become {guessed.spelled}"
+                    return f"{place.spelled} may expand to {guessed.spelled}"
         return None
 
     def unnamed_read(self, subject: Subject) -> str | None:
@@ -99,7 +99,7 @@ class PathContent:
             return None
         for folder in subject.read_folders:
             if may_contain(folder, self.pattern, root=subject.root, home=subject.home):
-                return f"{subject.folder_readers[0]} reads all that is in {folder.spelled}"
+                return f"{subject.folder_readers[0]} reads everything in {folder.spelled}"
         for path in subject.git.files if subject.git else ():
             if self.pattern.may_match(ResolvedPath(path, (path,), path, inside=True)):
                 return f"git may show {brief(path)}"
@@ -151,10 +151,10 @@ class HostContent:
 
     def against(self, subject: Subject) -> str | None:
         if subject.address is None:
-            return None if subject.declared.fault is None else "its host cannot be told"
+            return None if subject.declared.fault is None else "the host of the call is unknown"
         if subject.host is None:
-            return "its host cannot be told for sure"
-        return f"its host is {subject.host}" if self.pattern.may_match(subject.host) else None
+            return "the host of the call is ambiguous"
+        return f"the host of the call is {subject.host}" if self.pattern.may_match(subject.host) else None
 
     def covers(self, subject: Subject) -> bool:
         return subject.host is not None and self.pattern.covers(subject.host)
@@ -169,8 +169,8 @@ class AgentContent:
 
     def against(self, subject: Subject) -> str | None:
         if subject.agent is None:
-            return None if subject.declared.fault is None else "the type of its agent cannot be told"
-        return f"it starts an agent of type {subject.agent}" if self.pattern.fits(subject.agent) else None
+            return None if subject.declared.fault is None else "the agent type of the call is unknown"
+        return f"the call starts an agent of type {subject.agent}" if self.pattern.fits(subject.agent) else None
 
     def covers(self, subject: Subject) -> bool:
         return subject.agent is not None and self.pattern.fits(subject.agent)
@@ -202,7 +202,11 @@ class ExactArguments:
     hashed: str
 
     def against(self, subject: Subject) -> str | None:
-        return "the arguments are those" if subject.case.arguments_hash == self.hashed else None
+        return (
+            "the arguments are equal to the remembered arguments"
+            if subject.case.arguments_hash == self.hashed
+            else None
+        )
 
     def covers(self, subject: Subject) -> bool:
         same = subject.case.arguments_hash == self.hashed
@@ -216,7 +220,7 @@ class UnreadableContent:
     why: str
 
     def against(self, subject: Subject) -> str | None:
-        return f"what was remembered cannot be read ({self.why}), so it counts for the whole tool"
+        return f"the remembered answer is invalid ({self.why}), so it applies to the whole tool"
 
     def covers(self, subject: Subject) -> bool:
         return False
@@ -234,7 +238,7 @@ class DeclaredContent:
 
     def against(self, subject: Subject) -> str | None:
         content = self._content(subject)
-        return "it is not known what its brackets hold" if content is None else content.against(subject)
+        return "the meaning of the rule's content is unknown" if content is None else content.against(subject)
 
     def covers(self, subject: Subject) -> bool:
         content = self._content(subject)
@@ -248,7 +252,7 @@ class DeclaredContent:
         return content and _parsed(content, self.text, self.root, self.home)
 
     def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
-        raise ValueError("what the brackets hold is only known when the tool is called")
+        raise ValueError("the meaning of the content is known only when the tool is called")
 
 
 def parse_content(tool: str, content: str, *, root: str, home: str) -> RuleContent:
@@ -282,7 +286,7 @@ def _parse(kind: Kind, content: str, ways: frozenset[Way], root: str, home: str)
         return AgentContent(_agent(content))
     prefix, colon, host = content.partition(":")
     if prefix != "domain" or not colon:
-        raise ValueError("a rule on WebFetch names a host, domain:example.com, at character 1")
+        raise ValueError("a rule for WebFetch must name a host, as domain:example.com, at character 1")
     try:
         return HostContent(host_pattern(host, star=True))  # files of a repository have no allow rules
     except ValueError as error:
@@ -292,8 +296,8 @@ def _parse(kind: Kind, content: str, ways: frozenset[Way], root: str, home: str)
 def _agent(content: str) -> Wild:
     if content != content.strip():
         at = 1 if content[0].isspace() else len(content)
-        raise ValueError(f"take out the blank at the edge of the type, at character {at}")
+        raise ValueError(f"remove the blank before or after the type, at character {at}")
     if "=" in content:
         at = content.index("=")
-        raise ValueError(f"a rule on Agent holds the type alone: take out {content[: at + 1]!r}, at character 1")
+        raise ValueError(f"a rule for Agent must contain only the type: remove {content[: at + 1]!r}, at character 1")
     return Wild(tuple(content.split("*")))

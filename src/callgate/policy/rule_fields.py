@@ -41,8 +41,8 @@ class FieldPattern:
         return self._fits(arguments.get(self.name))
 
     def may_match(self, arguments: Mapping[str, Any]) -> bool:
-        """Return True if a deny or ask rule with the field applies to the arguments. One matching value in a list is
-        sufficient."""
+        """Return True if a deny or ask rule with the field applies to the arguments. If the argument is a list, one
+        matching value is sufficient."""
         value = arguments.get(self.name)
         if isinstance(value, list | tuple):
             return any(self._fits(each) for each in cast("list[object]", value))
@@ -70,9 +70,9 @@ def _parts(content: str) -> Iterator[tuple[str, Wild]]:
             at += 1
         name = _NAME.match(content, at)
         if name is None or content[name.end() :].lstrip()[:1] != "=":
-            raise ValueError(f"a field and its value are wanted, name=value, at character {at + 1}")
+            raise ValueError(f"expected a field and its value, name=value, at character {at + 1}")
         if name[0] in seen:
-            raise ValueError(f"the field {name[0]} stands there twice, the second time at character {at + 1}")
+            raise ValueError(f"the field {name[0]} appears twice, again at character {at + 1}")
         seen.add(name[0])
         value, end = _value(content, content.index("=", name.end()) + 1)
         if value.parts == ("",):
@@ -96,7 +96,7 @@ def _value(content: str, at: int) -> tuple[Wild, int]:
         blanks = ""
         if escaped is not None and escaped not in ("*", ",", "\\"):
             raise ValueError(
-                f"a backslash stands only before *, a comma or a backslash, at character {token.start() + 1}"
+                f"a backslash is allowed only before *, a comma or a backslash, at character {token.start() + 1}"
             )
         if text == "*":
             parts.append("")

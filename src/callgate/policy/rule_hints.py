@@ -5,13 +5,17 @@ import re
 from collections.abc import Collection, Iterable
 
 from callgate.policy.entries import RuleLine, SettingsFault
-from callgate.policy.rule_contents import CommandContent, DeclaredContent, PathContent
+from callgate.policy.rule_contents import CommandContent, DeclaredContent, FieldsContent, PathContent
+from callgate.policy.rule_fields import FieldPattern
 from callgate.policy.rules import Rule, server_of, sure_server
 from callgate.policy.well_known import TABLE, meant_by
 
 _ALMOST_MCP = re.compile(r"mcp_(?!_)|mcp-")
 _CLOSE = 0.7
 _BRACES = re.compile(r"\{[^{}/]*,[^{}/]*\}")
+_ESCAPED_LETTER = re.compile(r"\\(?=\w)")
+_LAST_COLON = re.compile(r"[\w.-]+:")
+_QUOTES = ("'", '"')
 
 
 def hint(rule: Rule, tools: Collection[str] = (), servers: Collection[str] = ()) -> str | None:
@@ -24,11 +28,12 @@ def hint(rule: Rule, tools: Collection[str] = (), servers: Collection[str] = ())
     if isinstance(content, CommandContent):
         return _on_command(rule, content)
     if isinstance(content, PathContent):
-        return (
-            "braces are part of the name here: write a rule for each" if _BRACES.search(content.pattern.text) else None
-        )
+        return _on_path(content.pattern.text)
+    if isinstance(content, FieldsContent):
+        quoted = next((each for each in map(_inside_quotes, content.patterns) if each), None)
+        return quoted or _on_name(rule.tool, tools, servers)
     if isinstance(content, DeclaredContent):
-        return f"what the brackets of {rule.tool} hold is only known when it is called: a part that it declares"
+        return f"the meaning of the content of {rule.tool} is known only when the tool is called"
     return _on_name(rule.tool, tools, servers)
 
 
@@ -45,9 +50,9 @@ def _on_name(name: str, tools: Collection[str], servers: Collection[str]) -> str
     if name.startswith("mcp__"):
         return _on_server(name, servers)
     if _ALMOST_MCP.match(name):
-        return "tools of servers are called mcp__server__tool, with two underscores each: write mcp__ if that is meant"
+        return "tools of MCP servers are named mcp__server__tool, with double underscores: use mcp__ for such a tool"
     meant = _close_to(name, tools) or meant_by(name)
-    return f"tools are named exactly: if {meant} is meant, write that" if meant else None
+    return f"names of tools must be exact: did you mean {meant}?" if meant else None
 
 
 def _close_to(name: str, tools: Collection[str]) -> str | None:
@@ -69,7 +74,22 @@ def _on_server(name: str, servers: Collection[str]) -> str | None:
     from difflib import get_close_matches  # only for an unknown name
 
     close = get_close_matches(sure_server(name) or server_of(name) or "", servers, n=1, cutoff=_CLOSE)
-    return f"there is no such server: if {close[0]} is meant, write mcp__{close[0]}" if close else None
+    return f"unknown MCP server: did you mean mcp__{close[0]}?" if close else None
+
+
+def _on_path(text: str) -> str | None:
+    if _BRACES.search(text):
+        return "braces are not expanded: write one rule for each name"
+    if _ESCAPED_LETTER.search(text):
+        return f"a backslash only escapes the next character: write {_ESCAPED_LETTER.sub('/', text)}"
+    return None
+
+
+def _inside_quotes(field: FieldPattern) -> str | None:
+    value = str(field.value)
+    if len(value) > 1 and value[0] in _QUOTES and value[0] == value[-1]:
+        return f"the quotes are part of the value: write {field.name}={value[1:-1]}"
+    return None
 
 
 def _on_command(rule: Rule, content: CommandContent) -> str | None:
@@ -78,6 +98,9 @@ def _on_command(rule: Rule, content: CommandContent) -> str | None:
         begins = pattern.pieces[0][0]
         instead = f"{rule.tool}({begins}:*)" if begins else f"the program, or {rule.tool} alone for every command"
         if rule.effect == "allow":
-            return f"a star in the place of the program allows nothing: write {instead}"
-        return None if pattern.everything or not begins else f"the star stands for any program: write {instead}"
+            return f"a star instead of the program allows nothing: write {instead}"
+        return None if pattern.everything or not begins else f"the star matches any program: write {instead}"
+    if _LAST_COLON.fullmatch(pattern.content.rpartition(" ")[2]):
+        meant = f"{rule.tool}({pattern.content}*)"
+        return f"this is the exact command: write {meant} for all commands that begin with these words"
     return None

@@ -29,25 +29,27 @@ def parse_rule(text: str) -> tuple[str, str | None]:
     with the position if the rule is invalid."""
     for at, letter in enumerate(text, start=1):
         if unicodedata.category(letter) in ("Cc", "Cf", "Co", "Cs"):
-            raise ValueError(f"a character that cannot be seen, U+{ord(letter):04X}, at character {at}")
+            raise ValueError(f"an invisible character, U+{ord(letter):04X}, at character {at}")
     named = _TOOL.match(text)
     if named is None:
-        raise ValueError("a rule starts with the name of a tool, at character 1")
+        raise ValueError("a rule must start with the name of a tool, at character 1")
     tool, rest = named[0], text[named.end() :]
     at = named.end() + 1
     if tool.endswith("__") and _SERVER.fullmatch(tool[:-2]):
-        raise ValueError(f"{tool} names no tool: write {tool[:-2]} for all of that server, at character 1")
+        raise ValueError(f"{tool} is not a tool: write {tool[:-2]} for all tools of the server, at character 1")
     if not rest:
         return tool, None
     if rest[0] != "(":
-        raise ValueError(f"{rest[0]!r} cannot be part of a tool's name, at character {at}")
+        raise ValueError(f"{rest[0]!r} is not allowed in the name of a tool, at character {at}")
     if rest[-1] != ")":
-        missing = "the closing bracket is missing" if ")" not in rest else "nothing may follow the closing bracket"
+        missing = (
+            "the closing bracket is missing" if ")" not in rest else "text after the closing bracket is not allowed"
+        )
         raise ValueError(f"{missing}, at character {len(text)}")
     if not rest[1:-1].strip():
-        raise ValueError(f"nothing is between the brackets; write {tool} for every call of it, at character {at}")
+        raise ValueError(f"the brackets are empty; write {tool} for every call of it, at character {at}")
     if tool in ("*", "mcp__*"):
-        raise ValueError(f"{tool} is any tool, so nothing can be said of its content, at character {at}")
+        raise ValueError(f"{tool} matches any tool and cannot have a content, at character {at}")
     return tool, rest[1:-1]
 
 
@@ -102,7 +104,7 @@ class Rule:
         """Return why a deny or ask rule applies to the call, or None."""
         if not self.is_active(subject.case.now) or not self.concerns(subject):
             return None
-        return f"it is about every call of {self.tool}" if self.content is None else self.content.against(subject)
+        return f"the rule matches every call of {self.tool}" if self.content is None else self.content.against(subject)
 
     def is_for(self, subject: Subject) -> bool:
         """Return True if an allow rule applies to the tool. It applies by the name of the tool, or by its kind if
@@ -130,14 +132,16 @@ def make_rule(
     """Compile a rule. Raise ValueError with the position in the text if the rule is invalid."""
     tool, inside = parse_rule(text)
     if effect == "allow" and tool in ("*", "mcp__*"):
-        raise ValueError(f"an allow rule names its tool or server, {tool} is for deny and ask, at character 1")
+        raise ValueError(
+            f"an allow rule must name a tool or server; {tool} is possible only in deny and ask rules, at character 1"
+        )
     content = None
     if inside is not None and not (known(tool).content == "command" and inside.strip() == "*"):
         try:
             content = parse_content(tool, inside, root=root, home=home)
         except ValueError as error:
             if meant := meant_by(tool):
-                raise ValueError(f"tools are named exactly: write {meant}, at character 1") from error
+                raise ValueError(f"names of tools must be exact: write {meant}, at character 1") from error
             raise ValueError(_moved(str(error), len(tool) + 1)) from error
     return Rule(
         effect=effect,
@@ -256,26 +260,26 @@ def _rank(rule: Rule) -> tuple[int, str, str, int]:
 
 def _no_use(line: RuleLine, now: float) -> str | None:
     if line.effect == "allow" and line.origin.layer in IN_REPOSITORY:
-        return f"files inside the repository can only tighten, so the {line.origin.layer} settings allow nothing"
+        return f"a repository can only add restrictions, so allow rules of {line.origin.layer} settings are ignored"
     if line.expires_at is not None and line.expires_at <= now:
-        return "it has expired"
+        return "the rule has expired"
     return None
 
 
 def _compiled(line: RuleLine, root: str, home: str) -> Rule | SettingsFault:
     text, origin = line.text, line.origin
     if origin.layer not in _LAYERS:
-        return SettingsFault(f"the rule {text} comes from {origin.layer!r}, which is no layer of settings", origin)
+        return SettingsFault(f"the rule {text} comes from {origin.layer!r}, which is not a layer of settings", origin)
     try:
         rule = make_rule(line.effect, text, origin, root=root, home=home, expires_at=line.expires_at, note=line.note)
     except ValueError as error:
-        return SettingsFault(f"the {line.effect} rule {text} cannot be read: {error}", origin)
+        return SettingsFault(f"the {line.effect} rule {text} is invalid: {error}", origin)
     for wanted, examples in (("match", line.match), ("not_match", line.not_match)):
         for example in examples:
             try:
                 covered = _tried(rule, example, root, home)
             except ValueError as error:
-                return SettingsFault(f"a self-test of {text} cannot be read: {wanted} {example!r}: {error}", origin)
+                return SettingsFault(f"a self-test of {text} is invalid: {wanted} {example!r}: {error}", origin)
             if covered is not (wanted == "match"):
                 says = "covers" if covered else "does not cover"
                 return SettingsFault(

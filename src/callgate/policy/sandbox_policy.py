@@ -68,11 +68,12 @@ def profile_for(
 
     private  the sandbox's own folder, which is hidden from commands
     survey   the survey of the workspace; by default without rules
-    path     the variable PATH of commands: its programs in folders that are empty inside stay visible
+    path     the variable PATH of commands; the programs on PATH stay visible in folders that are otherwise empty inside
+             the sandbox
     """
     root, home = os.path.realpath(root), os.path.realpath(home)
     if f"{home}/".startswith(f"{root.rstrip('/')}/"):
-        raise SandboxRefused("the workspace is your home folder or holds it: start in a folder of its own")
+        raise SandboxRefused("the workspace is or contains your home folder: start Callgate in a project folder")
     reserved = {f"{root}/{name}" for name in held_names()}
     found = (survey_of(root) if survey is None else survey).look().found
     kept = {*_own_code(root), *places_of_programs(path, root)}

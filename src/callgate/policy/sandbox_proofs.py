@@ -25,12 +25,12 @@ from callgate.words.errors import CallgateError, UsageError
 from callgate.words.noun import noun
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
-_UNTRIED = "the sandbox of macOS is written and has not been tried on a Mac"
+_UNTRIED = "the sandbox of macOS has never been tested on a Mac"
 
 
 @noun
 class KeptProofs:
-    """The proofs as stored. ``key`` is a digest of everything on which the proofs depend."""
+    """The stored proofs. ``key`` is a digest of everything on which the proofs depend."""
 
     version: int
     key: str
@@ -62,7 +62,7 @@ class Proofs:
         return Path(made)
 
     def kept(self) -> tuple[Proof, ...] | None:
-        """Return the valid proofs; None if there are none or the file cannot be read."""
+        """Return the valid proofs; None if no proof is valid or the file cannot be read."""
         try:
             found = read_value(self._file, KeptProofs)
         except Damaged:
@@ -127,7 +127,7 @@ class Proofs:
             try:
                 control = control or try_outside(self._own, proxy_rules)
             except OSError as error:
-                found.append(Proof(backend, fault=f"the attacks could not be run: {error}"))
+                found.append(Proof(backend, fault=f"the escape tests could not run: {error}"))
                 continue
             found.append(prove(Sandbox(backend, self._own), self._own, proxy_rules, control=control))
             if found[-1].holds and not every:
@@ -171,7 +171,7 @@ def _is_usable(folder: Path) -> bool:
 
 def _key() -> str:
     if not hasattr(os, "getuid"):
-        raise UsageError("sandboxes are made on Linux and macOS, not on this system")
+        raise UsageError("sandboxes are supported only on Linux and macOS")
     program = bubblewrap_program()
     status = os.stat(program) if program else None
     parts = [

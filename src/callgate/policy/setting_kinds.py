@@ -155,7 +155,7 @@ def _read_variable(value: object) -> str:
     if not isinstance(value, str) or not _VARIABLE.fullmatch(value):
         raise ValueError
     if not secret(value, ""):
-        raise ValueError("commands would get this variable too: choose a name that ends in _KEY or _TOKEN")
+        raise ValueError("this variable would also be passed to commands: choose a name that ends in _KEY or _TOKEN")
     return value
 
 
@@ -182,7 +182,7 @@ def _read_expression(value: object) -> str:
             warnings.simplefilter("error")  # refuse expressions that a later version of Python reads differently
             re.compile(value)
     except (re.error, Warning, OverflowError, RecursionError) as error:
-        raise ValueError(f"it is not a regular expression: {error}") from None
+        raise ValueError(str(error)) from None
     return value
 
 
@@ -195,16 +195,16 @@ TOKENS = _count(LARGEST_COUNT**2)
 DOLLARS = Kind("a number above 0, in dollars", _number(0, LARGEST_COUNT, above=True))
 NUMBER = Kind("a number from 0 to 2", _number(0, 2))
 DURATION = Kind('seconds, or a text such as "90s", "5m", "2h" or "30d"', read_duration)
-INTERVAL = Kind('seconds from 1 on, or a text such as "90s" or "5m"; 0 is never', _read_interval)
+INTERVAL = Kind('at least 1 second, or a text such as "90s" or "5m"; 0 means never', _read_interval)
 MOMENT = Kind(
-    'a date or time (UTC unless it says otherwise), or a duration such as "30d" since the file was changed', read_moment
+    'a date or time (UTC by default), or a duration such as "30d" after the last change of the file', read_moment
 )
 COLUMNS = Kind("a whole number from 0 to 20", _only(int, lambda value: 0 <= value <= 20))
 EXPRESSION = Kind("a regular expression", _read_expression)
 CALLABLE = Kind("module:function", _only(str, _CALLABLE.fullmatch))
-ADDRESS = Kind("an address that begins with http:// or https://", _only(str, _ADDRESS.fullmatch))
+ADDRESS = Kind("a URL that begins with http:// or https://", _only(str, _ADDRESS.fullmatch))
 HOSTS = Kind("a list of hosts such as example.com, *.example.com or localhost:8000", _read_hosts, is_list=True)
-HEADERS = Kind("a table of names and texts of one line", _read_headers, hidden=True)
+HEADERS = Kind("a table of names and single-line texts", _read_headers, hidden=True)
 TABLE: Kind[dict[str, Any]] = Kind("a table", _only(cast(type[dict[str, Any]], dict)), hidden=True)
 VARIABLE = Kind("the name of an environment variable", _read_variable)
 RULES: Kind[list[Any]] = Kind(

@@ -64,7 +64,7 @@ class SettingValues:
     mode: Mode = setting(
         kinds.MODE,
         "default",
-        "The permission mode: how calls are judged that no rule covers.",
+        "The permission mode, which decides about calls that no rule covers.",
         variable="CALLGATE_MODE",
         variable_use="tightens",
     )
@@ -74,37 +74,37 @@ class SettingValues:
     questions_notify: str | None = setting(
         kinds.TEXT,
         None,
-        "A command that is run when a question waits and nobody is at the terminal.",
+        "A command that runs when a question is open and no user is at the terminal.",
         repository="trusted",
     )
     limits_denials_in_a_row: int = setting(
-        kinds.COUNT, _LOOP.denials_in_a_row, "The number of denials in a row that pauses the agent."
+        kinds.COUNT, _LOOP.denials_in_a_row, "The number of consecutive denials after which the agent pauses."
     )
     limits_denials_in_session: int = setting(
-        kinds.COUNT, _LOOP.denials, "The number of denials in a session that pauses the agent."
+        kinds.COUNT, _LOOP.denials, "The number of denials in a session after which the agent pauses."
     )
     limits_max_concurrency: int = setting(
         kinds.COUNT,
         _CALLS.max_concurrency,
-        "The number of calls of one message that run at once.",
+        "The maximum number of calls of one message that run at the same time.",
         variable="CALLGATE_MAX_CONCURRENCY",
     )
     limits_max_turns: int | None = setting(
-        kinds.COUNT, _LOOP.max_turns, "The number of turns for a prompt. Default: no limit."
+        kinds.COUNT, _LOOP.max_turns, "The maximum number of turns for a prompt. Default: no limit."
     )
     limits_max_tool_calls: int | None = setting(
-        kinds.COUNT, _LOOP.max_tool_calls, "The number of tool calls for a prompt. Default: no limit."
+        kinds.COUNT, _LOOP.max_tool_calls, "The maximum number of tool calls for a prompt. Default: no limit."
     )
     limits_max_failures: int | None = setting(
         kinds.COUNT,
         _LOOP.max_failures,
-        "The number of failures of one tool in a row that ends a run. Default: no limit.",
+        "The number of consecutive failures of one tool after which a run ends. Default: no limit.",
     )
     limits_max_output_tokens: int | None = setting(
-        kinds.TOKENS, _LOOP.max_output_tokens, "The number of tokens that the model may write for a prompt."
+        kinds.TOKENS, _LOOP.max_output_tokens, "The maximum number of tokens that the model writes for a prompt."
     )
     limits_max_seconds: float | None = setting(
-        kinds.DURATION, _LOOP.max_seconds, "The time for a prompt. Default: no limit."
+        kinds.DURATION, _LOOP.max_seconds, "The maximum time for a prompt. Default: no limit."
     )
     limits_max_cost: float | None = setting(
         kinds.DOLLARS, _LOOP.max_cost, "The highest cost of a session: a request that could exceed it is not sent."
@@ -154,19 +154,19 @@ class SettingValues:
     tools_search: str = setting(
         kinds.SEARCH,
         "on",
-        "The tools that the model finds by search instead of in every request: on: all but the core; off: none; auto:N:"
-        " all, if they would take more than N percent of the context window.",
+        "Tools that are found by search instead of sent in every request. on: all but the core tools; off: none;"
+        " auto:N: all, if their definitions would take more than N percent of the context window.",
         variable="CALLGATE_TOOL_SEARCH",
     )
-    mcp_connect_timeout: float = setting(kinds.DURATION, 30.0, "The time for connecting an MCP server.")
-    mcp_call_timeout: float = setting(kinds.DURATION, 600.0, "The time for a call to an MCP server.")
+    mcp_connect_timeout: float = setting(kinds.DURATION, 30.0, "The timeout for connecting to an MCP server.")
+    mcp_call_timeout: float = setting(kinds.DURATION, 600.0, "The timeout of a call to an MCP server.")
     statusline_command: str | None = setting(
         kinds.TEXT, None, "A command that prints the status line of the terminal.", repository="trusted"
     )
     statusline_refresh: float = setting(
         kinds.INTERVAL,
         0.0,
-        "The time between two runs without an event. Default: no such runs.",
+        "The interval at which the command of the status line runs again. Default: only after events.",
         repository="trusted, no note",
     )
     statusline_padding: int = setting(
@@ -178,13 +178,13 @@ class SettingValues:
     tui_theme: str = setting(
         kinds.THEME,
         "auto",
-        "The colours of the terminal; auto: by its background, dark if that is unknown.",
+        "The colours of the terminal. auto: chosen by the background, dark if unknown.",
         repository="trusted, no note",
     )
     tui_view: str = setting(
         kinds.VIEW,
         "inline",
-        "The view of the terminal; inline: finished output stays in the scrollback; full: the whole screen.",
+        "The view of the terminal. inline: finished output stays in the scrollback; full: uses the whole screen.",
     )
 
 
@@ -193,7 +193,7 @@ TABLE_ROWS: tuple[Setting, ...] = (
     Setting(
         "permissions.allow", kinds.RULES, "Calls that run without a question. Ignored in files of a repository.", ()
     ),
-    Setting("permissions.ask", kinds.RULES, "Calls that always need an answer of the user.", ()),
+    Setting("permissions.ask", kinds.RULES, "Calls that always ask the user.", ()),
     Setting("permissions.deny", kinds.RULES, "Calls that are always denied.", ()),
     Setting("permissions.*.rule", kinds.TEXT, "The rule, if it is written as a table."),
     Setting("permissions.*.match", kinds.TEXTS, "Self-test: contents that the rule must cover."),
@@ -202,12 +202,16 @@ TABLE_ROWS: tuple[Setting, ...] = (
     Setting("permissions.*.note", kinds.TEXT, "A comment."),
     Setting("hooks.*.command", kinds.TEXT, "A command. A hook has exactly one of command, python and url."),
     Setting("hooks.*.python", kinds.CALLABLE, "A Python callable."),
-    Setting("hooks.*.url", kinds.ADDRESS, "An address for a POST request."),
-    Setting("hooks.*.matcher", kinds.EXPRESSION, "The tools, by their whole names. Default: all."),
+    Setting("hooks.*.url", kinds.ADDRESS, "A URL that receives a POST request."),
+    Setting(
+        "hooks.*.matcher", kinds.EXPRESSION, "A regular expression for the whole names of tools. Default: all tools."
+    ),
     Setting("hooks.*.if", kinds.TEXT, "The hook runs only for calls that this rule covers."),
     Setting("hooks.*.timeout", kinds.DURATION, f"The timeout. Default: {HOOK_TIMEOUT:g} seconds."),
     Setting(
-        "hooks.*.fail_closed", kinds.FLAG, "Whether a timeout, crash or invalid answer denies the call. Default: false."
+        "hooks.*.fail_closed",
+        kinds.FLAG,
+        "Whether a timeout, crash or invalid answer of the hook denies the call. Default: false.",
     ),
     Setting("models.options.*.thinking", kinds.THINKING, f"The thinking mode. {_OWN}"),
     Setting("models.options.*.effort", kinds.EFFORT, "The effort of this model; overrides models.effort."),
@@ -222,7 +226,7 @@ TABLE_ROWS: tuple[Setting, ...] = (
     Setting("providers.*.key_command", kinds.TEXT, "A command that prints the key."),
     Setting("providers.*.headers", kinds.HEADERS, "Headers that are added to every request to this server."),
     Setting("providers.*.quirks", kinds.TEXTS, "Deviations of the server from the API, see the guide on models."),
-    Setting("providers.*.idle_timeout", kinds.DURATION, "The time that the server may be silent within an answer."),
+    Setting("providers.*.idle_timeout", kinds.DURATION, "The maximum time without data within an answer."),
     Setting("keybindings.*.*", kinds.CHORDS, f"Keys for an action of the terminal: [keybindings.input] submit. {_OWN}"),
 )
 VALUE_ROWS: Mapping[str, Setting] = {
@@ -261,13 +265,17 @@ class Variable:
     key: str = ""
 
 
-_USES = {"value": "", "tightens": " It can only make it stricter.", "overrides": " Nothing overrides it."}
+_USES = {
+    "value": "",
+    "tightens": " The variable can only make the setting stricter.",
+    "overrides": " The variable has the highest priority.",
+}
 VARIABLES: tuple[Variable, ...] = (
-    Variable("CALLGATE_CONFIG_DIR", "The folder of your own settings. It may not lie in the workspace."),
+    Variable("CALLGATE_CONFIG_DIR", "The folder of your own settings. It must be outside the workspace."),
     Variable(
         "CALLGATE_DATA_DIR",
-        "The folder of what is kept: sessions, keys, trust and answers, of which the last two do not count from inside "
-        "the workspace.",
+        "The data folder: sessions, keys, trust and remembered answers. Trust and answers are ignored if the folder is "
+        "in the workspace.",
     ),
     *(
         Variable(row.variable, f"{row.help}{_USES[row.variable_use]}", row.name)
@@ -277,12 +285,12 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("CALLGATE_PROMPT_CACHE", '"off" keeps providers from caching prompts.'),
     Variable("CALLGATE_RECORD", "A folder in which exchanges with models are recorded, without keys."),
     Variable("CALLGATE_RIPGREP", "The search that Grep and Glob use: packaged, system or builtin."),
-    Variable("CALLGATE_MCP_TOKEN", "The token that clients of callgate mcp serve --http have to send."),
-    Variable("CALLGATE_DEMO_SPEED", "So many times faster does callgate demo play."),
+    Variable("CALLGATE_MCP_TOKEN", "The token that clients of callgate mcp serve --http must send."),
+    Variable("CALLGATE_DEMO_SPEED", "The speed factor of callgate demo."),
 )
 
 FOR_HOOKS = {
-    "CALLGATE_EVENT": "the event that a hook is run for",
+    "CALLGATE_EVENT": "the event for which a hook runs",
     "CALLGATE_PROJECT_DIR": "the workspace",
 }
 """The variables in the environment of hooks."""

@@ -95,7 +95,7 @@ def settings_in(data: bytes, file: Path, layer: Layer, changed_at: float) -> Lay
     except _ParseError as wrong:
         line, text = wrong.line, str(wrong)
     except RecursionError:
-        line, text = 1, "this is nested too deep: make it plainer"
+        line, text = 1, "this is nested too deeply: simplify it"
     return LayerSettings(layer, str(file), faults=(SettingsFault(text, Origin(layer, str(file), line)),), sha256=digest)
 
 
@@ -120,14 +120,14 @@ def _read(file: Path, layer: Layer) -> tuple[bytes, float] | SettingsFault | Non
         found = read_regular(file, LARGEST)
     except (FileNotFoundError, NotADirectoryError):
         is_cut = file.is_symlink() or (file.parent.is_symlink() and not file.parent.exists())
-        return SettingsFault("this link leads nowhere: mend or remove it", origin) if is_cut else None
+        return SettingsFault("this link is broken: fix or remove it", origin) if is_cut else None
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
         return SettingsFault(f"this cannot be read ({why}): make it a readable file, or remove it", origin)
     if found.is_cut:
         return SettingsFault(f"this is larger than {LARGEST // 1024} KiB: make it smaller", origin)
     if layer not in IN_REPOSITORY and found.is_writable_by_others:
-        return SettingsFault("anybody may write this file, so it is not to be relied on: chmod o-w it", origin)
+        return SettingsFault("any user can write this file, so it is not used: chmod o-w it", origin)
     return found.data, found.status.st_mtime
 
 
@@ -157,7 +157,7 @@ def _parse(data: bytes) -> tuple[dict[str, Any], Positions]:
         line = int(place[1]) if place else text.count("\n") + 1
         where = f" (column {place[2]})" if place else ""
         message = re.sub(r" \(at .*\)$", "", str(error), flags=re.DOTALL)
-        raise _ParseError(line, f"this is not TOML: {shown(message)[1:-1]}{where}: correct it") from None
+        raise _ParseError(line, f"this is not TOML: {shown(message)[1:-1]}{where}: correct this line") from None
 
 
 class _FileParser:
@@ -213,7 +213,7 @@ class _FileParser:
                     if self._is_table(written, ("hooks", event, index)):
                         self._hook(event, written, ("hooks", event, index))
             else:
-                self._fault(("hooks", event), f"hooks are a list of tables: begin each one with [[hooks.{event}]]")
+                self._fault(("hooks", event), f"hooks are a list of tables: begin each hook with [[hooks.{event}]]")
 
     def _all_keys(self, table: dict[str, Any]) -> None:
         for context, actions in table.items():
@@ -266,12 +266,12 @@ class _FileParser:
                 self._found["rules"].append(RuleLine(effect, text, self._origin(path)))
             return
         if not isinstance(written, dict):
-            self._fault(path, f"a rule is a text or a table, not {shown(written)}")
+            self._fault(path, f"a rule must be a string or a table, not {shown(written)}")
             return
         had = len(self._faults)
         read = self._fields("permissions.*", cast(dict[str, object], written), path)
         if "rule" not in written:
-            self._fault(path, 'this table has no rule: say which with rule = "…"')
+            self._fault(path, 'this table has no rule: add rule = "…"')
         if len(self._faults) == had:
             self._found["rules"].append(RuleLine(effect=effect, origin=self._origin(path), **read))
 
@@ -281,7 +281,7 @@ class _FileParser:
         targets = [name for name in _TARGETS if name in written]
         if len(targets) != 1:
             found = f"has {' and '.join(targets)}" if targets else "has none"
-            self._fault(path, f"a hook has exactly one of command, python and url, and this one {found}")
+            self._fault(path, f"a hook must have exactly one of command, python and url; this hook {found}")
         if len(self._faults) == had:
             kind, target = _TARGETS[targets[0]], read.pop(targets[0])
             self._found["hooks"].append(
@@ -318,8 +318,8 @@ class _FileParser:
         name = str(path[-1])
         close = get_close_matches(name.lower(), [each.lower() for each in known], 1)
         meant = next((each for each in known if close and each.lower() == close[0]), None)
-        tip = f"did you mean {meant}?" if meant else f"known here: {', '.join(known)}"
-        self._fault(path, f"there is no setting {shown(_dotted(path))}: {tip}")
+        tip = f"did you mean {meant}?" if meant else f"possible keys: {', '.join(known)}"
+        self._fault(path, f"unknown setting {shown(_dotted(path))}: {tip}")
 
     def _fault(self, path: toml_lines.Path, text: str) -> None:
         self._faults.append(SettingsFault(text, self._origin(path)))

@@ -12,8 +12,19 @@ _RUNNERS = """
     . source eval npx bunx pnpx uvx just task pre-commit nox invoke inv doit rake bundle rspec gulp grunt turbo nx
     lerna deno biome dprint composer phpunit mix bazel bazelisk buck buck2 pants meson ninja scons waf sbt lein
     rebar3 stack cabal dune zig swift dotnet msbuild mocha ava cypress playwright webpack vite rollup rspack
-    lefthook lint-staged husky overcommit earthly tilt hatch pdm rye pipenv poe mise direnv ansible-playbook
-    vagrant
+    lefthook lint-staged husky overcommit earthly tilt hatch pdm rye pipenv poe mise direnv ansible-playbook vagrant
+    rubocop standardrb brakeman guard cucumber fastlane pod jekyll php-cs-fixer phpstan psalm pint rector pest
+    artisan pylint sphinx-build mkdocs sqlfluff nbqa jupyter quarto coverage nosetests stestr ptw bumpversion
+    bump-my-version towncrier cz semantic-release stylelint xo standard ember ng vue-cli-service storybook karma tap
+    c8 nyc jasmine wtr testcafe next nuxt astro svelte-check remix expo react-native tsup esbuild parcel snowpack
+    swc babel metro size-limit knip changeset commitlint run-s run-p npm-run-all concurrently nodemon ts-node-dev
+    wireit rush moon hygen plop yo cookiecutter copier golangci-lint air mage goreleaser buf protoc ctest conan mill
+    scala scala-cli bloop ktlint detekt kotlin groovy flutter dart melos xcodebuild latexmk arara dbt terragrunt
+    pulumi cdk sam serverless sls skaffold packer molecule ansible ansible-lint kitchen puppet bolt chef salt-call
+    elixir iex erl escript gleam crystal shards nim nimble opam esy nix nix-shell nix-build devbox devenv flox guix
+    docker-compose podman-compose act dagger trunk tox watchexec entr hyperfine dotenv doppler aws-vault chamber
+    vite-node esno tsc-watch esbuild-register credo checkov tflint semgrep luarocks busted clj clojure boot bb elm
+    elm-test spago purs hpack ghci runghc runhaskell cargo-make bacon wasm-pack
 """
 _SCRIPTED = frozenset(("awk", "gawk", "mawk", "nawk", "sed", "gsed"))
 """Programs that may run a script which the table does not see."""

@@ -6,8 +6,9 @@ arguments are classified by their names and content; this can only make a decisi
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
+from itertools import islice
 from posixpath import dirname, join
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -36,7 +37,8 @@ _MOST_DECLARED = 10_000
 """The maximum number of paths that a tool may declare. More paths cannot be compared with all rules."""
 _MOST_PATTERNS = 80
 _MOST_CHARACTERS = 20_000
-_MOST_TEXTS = 100
+_MOST_TEXTS = 5_000
+"""The maximum number of texts in undeclared arguments that are resolved. More texts are more than can be compared."""
 _TELLING = frozenset[str]().union(*USUAL_NAMES.values())
 _FOLDERS = ("cwd", "workdir", "working_directory", "directory", "dir", "folder")
 
@@ -87,7 +89,7 @@ class Subject:
 
     def _part(self, kind: str, declared: str | None) -> str | None:
         """Return the declared value. If the tool declares no part of this kind, return the arguments that look like
-        one, or None."""
+        such a part, or None."""
         if kind in self.declared.kinds | self.declared.ruled_out or self.case.traits.own_state:
             return declared
         found: list[str] = []
@@ -126,12 +128,12 @@ class Subject:
 
     @cached_property
     def replaceable_programs(self) -> Mapping[str, str]:
-        """The programs of the command whose files the agent could write, by name: PATH finds them in the workspace, or
-        over a link from there."""
+        """The files of the command's programs that the agent can replace, by program name. PATH leads to these files
+        in the workspace or through a link in the workspace."""
         return self.programs_on(os.environ.get("PATH", ""))
 
     def programs_on(self, path: str) -> Mapping[str, str]:
-        """Return the programs of the command that the folders in ``path`` find in a place which the agent can write."""
+        """Return the replaceable files of the command's programs that are found on ``path``, by program name."""
         from callgate.host.environment import replaceable_program  # only for commands
 
         places = tuple(each for each in (self.root, self.case.root) if each)
@@ -141,8 +143,8 @@ class Subject:
 
     @property
     def has_sandbox(self) -> bool:
-        """True if a sandbox is in force for the tool: a program of the workspace is confined, and PATH of a command
-        outside does not find it."""
+        """True if a sandbox is in force for the tool. Programs in the workspace are then confined, and commands outside
+        the sandbox get a PATH without folders of the workspace."""
         sandbox = facts_of(self.case.tool).sandbox
         return sandbox is not None and not sandbox.why_none
 
@@ -157,8 +159,8 @@ class Subject:
 
     @cached_property
     def effects(self) -> Effects:
-        """The effects of the command, or the declared effects for a call without a command. If the command is only
-        guessed from arguments, the worse of both."""
+        """The effects of the command, the declared effects for a call without a command, or the stricter of both if
+        the command is only guessed from arguments."""
         own = self.case.traits.effects
         if self._unread is not None:
             return "mutating"
@@ -185,32 +187,32 @@ class Subject:
 
     @cached_property
     def hidden(self) -> str | None:
-        """The reason why a read-only command may have other effects or read elsewhere; None if its effects are fully
-        known."""
+        """The reason why a read-only command may have other effects or read files that it does not name; None if its
+        effects are fully known."""
         if self._unread is not None:
             return self._unread
         if self.analysis is None:
             return None
         script = self.analysis.script
         if self.analysis.fault is not None or script.expands:
-            return "what it stands for is only known when it runs"
+            return "the expansions are known only when the command runs"
         named = self._touched[0]
         if any(self.expand_glob(path) is None for path in named.patterns):
-            return "a pattern may lead over a link to anywhere"
+            return "a pattern may match a link to any place"
         if (folder := next(filter(self.is_folder, named.flat), None)) is not None:
             return f"links in the folder {folder} would be followed"
         if self.git is None:
             return None
         if not facts_of(self.case.tool).quiets_git:
-            return f"git runs programs that a repository's settings name, and {self.case.name} does not prevent it"
+            return f"git runs programs that a repository's settings name, and {self.case.name} does not prevent this"
         for folder in self.git.folders or ():
             if not os.path.isdir(folder):
-                return f"{brief(folder)} is not there yet, so git's settings in it are not known"
+                return f"{brief(folder)} does not exist yet, so its git settings are unknown"
         return self.git.fault
 
     @cached_property
     def git(self) -> "RepositoryReads | None":
-        """The repositories that the command reads by git; None for a command without git."""
+        """The repositories that the command reads through git; None for a command without git."""
         if self.analysis is None or shell.runs_settings(self.analysis) is None:
             return None
         from callgate.policy.git_settings import RepositoryReads  # only for such commands
@@ -226,12 +228,12 @@ class Subject:
 
     @cached_property
     def not_granted(self) -> str | None:
-        """The reason why no command rule covers the command, independent of its words: its folder or environment.
-        None if there is no such reason."""
+        """The reason why no command rule covers the command in its folder and environment; None if there is no such
+        reason. The words of the command are not considered."""
         if self.replaced_program is not None and not self.has_sandbox:
             return self.replaced_program
         if self.unsafe_variable is not None:
-            return f"{self.unsafe_variable} beside the command may change what it does"
+            return f"the argument or variable {self.unsafe_variable} may change what the command does"
         folder = self.folder or ("." if self.case.root else None)
         if self.git is None:
             return None
@@ -241,7 +243,7 @@ class Subject:
             return None
         found, usual = self.case.resolve_path(folder).resolved, self.case.root or self.case.resolve_path(".").resolved
         shown = self.folder or found
-        return f"it runs in {shown}, whose own settings may name programs" if found != usual else None
+        return f"the command runs in {shown}, whose settings may name programs" if found != usual else None
 
     @cached_property
     def folder_readers(self) -> tuple[str, ...]:
@@ -256,7 +258,7 @@ class Subject:
 
     @cached_property
     def read_folders(self) -> tuple[ResolvedPath, ...]:
-        """The folders that the call reads as a whole. If the call names none, the folder in which the command runs."""
+        """The folders that the call reads as a whole; by default the folder in which the command runs."""
         found = tuple(access.path for access in self.accesses if access.way == "read" and access.path.kind != "file")
         return (found or (self.resolve_in_shell("."),)) if self.folder_readers else ()
 
@@ -293,15 +295,16 @@ class Subject:
 
     @cached_property
     def has_too_many_paths(self) -> bool:
-        """True if the call names more paths than are resolved."""
+        """True if the call names more paths than the limit on resolved paths."""
         paths = [path for path, _ in self._in_command]
         patterns = sum(1 for path in paths if "*" in path or "?" in path or "[" in path)
         long = sum(map(len, paths)) > _MOST_CHARACTERS
-        return self.declares_too_many_paths or len(paths) > _MOST_PLACES or patterns > _MOST_PATTERNS or long
+        too_many = len(paths) > _MOST_PLACES or patterns > _MOST_PATTERNS or len(self._undeclared) > _MOST_TEXTS
+        return self.declares_too_many_paths or too_many or long
 
     @property
     def declares_too_many_paths(self) -> bool:
-        """True if the call declares more paths than are compared with rules."""
+        """True if the call declares more paths than the limit on paths compared with rules."""
         return len(self._declared) > _MOST_DECLARED
 
     @cached_property
@@ -319,7 +322,7 @@ class Subject:
         return tuple(dict.fromkeys((each, way) for way, paths in ways for path in paths for each in self._both(path)))
 
     def _both(self, path: str) -> tuple[str, ...]:
-        """Return the path as written and with ``~`` expanded, because some tools expand it."""
+        """Return the path in two forms: as written, and with ``~`` expanded, because some tools expand it."""
         return (path, self._in_shell(path)) if path.startswith("~") else (path,)
 
     @cached_property
@@ -340,32 +343,29 @@ class Subject:
         """The accesses guessed from undeclared arguments: texts in arguments with usual names of paths, and texts
         that name an existing file. For a tool that previews changes, missing files are included, because the tool
         may create them."""
-        traits = self.case.traits
-        if traits.own_state or (self.declares_paths and self.declared.command is None):
-            return ()
         makes = self.case.tool.previews
         usual = frozenset[str]() if "reads" in self.declared.ruled_out else USUAL_NAMES["reads"]
         found: dict[str, ResolvedPath] = {}
-        for name, text in self._undeclared():
+        for name, text in self._undeclared[:_MOST_TEXTS]:
             for path in (each for spelled in paths_in(text) for each in self._both(spelled)):
                 place = self.case.resolve_path(path)
                 if makes or name in usual or place.kind != "missing":
                     found.setdefault(path, place)
         return tuple(PathAccess(place, "read" if self.effects == "none" else "write") for place in found.values())
 
-    def _undeclared(self) -> Iterator[tuple[str, str]]:
+    @cached_property
+    def _undeclared(self) -> list[tuple[str, str]]:
+        """The texts in undeclared arguments that may be paths, with the names of the arguments; at most the limit on
+        resolved paths plus one. Empty if the tool declares its paths."""
+        if self.case.traits.own_state or (self.declares_paths and self.declared.command is None):
+            return []
         known = {name for names in self.declared.names.values() for name in names}
         arguments = {name: value for name, value in self.case.arguments.items() if name not in known}
         if self.command is not None:
             arguments = {name: value for name, value in arguments.items() if value != self.command}
-        left = _MOST_TEXTS
-        for name, value in (*arguments.items(), ("", self.declared.environment)):
-            for text in texts_in(value):
-                if may_be_path(text):
-                    left -= 1
-                    yield name, text
-                if not left:
-                    return
+        values = (*arguments.items(), ("", self.declared.environment))
+        found = ((name, text) for name, value in values for text in texts_in(value) if may_be_path(text))
+        return list(islice(found, _MOST_TEXTS + 1))
 
     @cached_property
     def _touched(self) -> "tuple[shell.NamedPaths, ...]":
@@ -388,8 +388,7 @@ class Subject:
         return join(self.home, folder[2:]) if folder == "~" or folder.startswith("~/") else folder
 
     def resolve_in_shell(self, path: str) -> ResolvedPath:
-        """Resolve a path of the command. The result is cached, so that all rules see the same path during one
-        decision."""
+        """Resolve a path of the command. The result is cached for the decision, so all rules use the same result."""
         if path not in self._places:
             self._places[path] = self.case.resolve_path(self._in_shell(path))
         return self._places[path]
@@ -398,8 +397,8 @@ class Subject:
         return self.resolve_in_shell(path).kind == "folder"
 
     def project_file(self, folder: str) -> str | None:
-        """Return a file with settings of a build in the folder, or in a folder between it and the workspace. A command
-        there does what this file states, not what the file of the workspace states."""
+        """Return a file with settings of a build in the folder, or in a folder between it and the workspace. A
+        command in the folder uses this file, not the file of the workspace."""
         from callgate.policy.project_files import nearest_project_file  # only for commands in another folder
 
         root = self.case.resolve_path(self.case.root or ".").resolved
@@ -428,7 +427,7 @@ class Subject:
     def danger(self) -> str | None:
         """The reason why the first protected place needs the user's approval; None if there is none."""
         if self.has_too_many_paths:
-            return "it names more places than can be looked at"
+            return "the call names too many paths"
         return next((why for each in self.accesses if (why := self.danger_of(each.path, each.way))), None)
 
     def danger_of(self, place: ResolvedPath, way: Way) -> str | None:

@@ -92,8 +92,8 @@ class Trust:
         return self.look(root)[0] if self.knows(root) else Untrusted()
 
     def look(self, root: Path) -> tuple[TrustState, tuple[LayerSettings, ...]]:
-        """Return the trust state of the folder, and the settings that were compared. Use these settings, because the
-        files may change in the meantime."""
+        """Return the trust state of the folder, and the settings that were compared. The caller must use these
+        settings, because the files may change in the meantime."""
         found = fingerprint(root)
         return self._compared(root, found), found.settings
 
@@ -102,13 +102,13 @@ class Trust:
         try:
             record = read_value(file, _Record)
         except Damaged as error:
-            return Untrusted(f"the record of what you trust there, {file}, {error}")
+            return Untrusted(f"the trust record {file} {error}")
         if record is None:
             return Untrusted()
         if found.problem:
             return Untrusted(found.problem)
         if record.root != os.path.realpath(root):
-            return Untrusted(f"{file} is about another folder")
+            return Untrusted(f"{file} belongs to another folder")
         if not found.files:
             return Untrusted()
         return _compare(record.files, found.files) or Trusted(record.at)
@@ -119,9 +119,9 @@ class Trust:
         if shown.problem:
             return Untrusted(shown.problem)
         if not shown.files:
-            return Untrusted("there is nothing in this folder to trust")
+            return Untrusted("nothing in this folder needs trust")
         if fingerprint(root).digest != shown.digest:
-            return Untrusted("it changed since it was shown: look again")
+            return Untrusted("it changed since it was shown: see callgate trust show")
         record = _Record(VERSION, os.path.realpath(root), self._clock(), shown.files)
         write_record(self._file(root), to_sparse(record))
         self._declined(root).unlink(missing_ok=True)
@@ -191,11 +191,11 @@ def _short(seen: Seen) -> str:
 
 def _diff(before: str | None, after: str | None) -> Iterator[str]:
     if before is None or after is None:
-        yield "  (it is too large, or no text, so that only its hash is known)"
+        yield "  (only its hash is known, because it is too large or not text)"
         return
     old, new = (text.split("\n") if text else [] for text in (before, after))
     if max(len(old), len(new)) > _COMPARED_LINES:  # comparing takes quadratic time, and the text is not trusted
-        yield f"  ({len(old)} lines before and {len(new)} now: too many to compare here)"
+        yield f"  ({len(old)} lines before and {len(new)} now: too many to compare)"
         return
     lines = list(unified_diff(old, new, lineterm="", n=2))[2:]
     room = _DIFF_CHARS

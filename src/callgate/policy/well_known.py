@@ -213,7 +213,7 @@ def known_traits(name: str, arguments: Mapping[str, Any]) -> Traits:
     if "command" not in declared.kinds:
         return replace(row.traits, declared=declared)
     if declared.command is None:
-        return replace(row.traits, declared=replace(declared, fault=declared.fault or "there is no command"))
+        return replace(row.traits, declared=replace(declared, fault=declared.fault or "the call has no command"))
     return replace(row.traits, effects=shell.effects_of(shell.analyse(declared.command)), declared=declared)
 
 
@@ -232,14 +232,14 @@ class StandIn:
         except (ValueError, RecursionError) as error:
             return Rejected((f"$: not JSON: {error}",))
         if not isinstance(arguments, Mapping):
-            return Rejected((f"$: {type(arguments).__name__}, wanted an object",))
+            return Rejected((f"$: {type(arguments).__name__} instead of an object",))
         return Accepted(dict(cast("Mapping[str, Any]", arguments)))
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
         return known_traits(self.spec.name, arguments)
 
     async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
-        raise ToolFailure(f"{self.spec.name} is a stand-in and shows nothing")
+        raise ToolFailure(f"{self.spec.name} is a placeholder that shows nothing")
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
-        raise ToolFailure(f"{self.spec.name} is a stand-in and runs nothing")
+        raise ToolFailure(f"{self.spec.name} is a placeholder that runs nothing")

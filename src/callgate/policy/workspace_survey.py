@@ -1,6 +1,7 @@
-"""Finds the protected files of a workspace by a complete walk, and those that a command created.
+"""Finds the protected files of a workspace, and the protected files that a command created.
 
-A second walk lists only folders that changed since: for each other folder it costs one call of ``stat``.
+The first search lists all folders. Later searches list only changed folders; for each other folder they call
+``stat`` once.
 """
 
 import os
@@ -34,8 +35,8 @@ SECONDS = 10.0
 class Sighting:
     """A protected file or folder.
 
-    identity  the inode of the file, for a link of its target
-    folder    the inode of its folder, which is another one if the folder was replaced
+    identity  the inode of the file; for a link, the inode of its target
+    folder    the inode of the parent folder, which differs after the folder was replaced
     """
 
     treatment: Treatment
@@ -49,7 +50,7 @@ class Sightings:
     """The protected files of a workspace at one time.
 
     found    the sightings by absolute path
-    unseen   a folder that was not searched because the time was over; empty if all folders were searched
+    unseen   a folder that was not searched because of the time limit; empty if all folders were searched
     """
 
     found: Mapping[str, Sighting]
@@ -75,8 +76,8 @@ class WorkspaceSurvey:
         """The result of the last search."""
 
     def look(self) -> Sightings:
-        """Return the protected files. If the search takes too long, folders that were not searched before are left
-        out; the next search continues there."""
+        """Return the protected files. If the search takes too long, folders that were never searched are omitted;
+        the next search continues with these folders."""
         known, self._folders = self._folders, {}
         end = time.monotonic() + SECONDS
         found: dict[str, Sighting] = {}
@@ -160,8 +161,8 @@ def created(before: Sightings, after: Sightings) -> list[str]:
 class CreatedFiles:
     """Renames protected files that commands in the sandbox created, so that no program reads them. Thread-safe.
 
-    It renames nothing that appears while only a command in the background runs, because the user or an approved call
-    may have created the file in the meantime.
+    A file that appears while only a background command runs is not renamed, because the user or an approved call may
+    have created the file in the meantime.
     """
 
     def __init__(self, survey: WorkspaceSurvey, lock: AbstractContextManager[Any]) -> None:
@@ -169,10 +170,11 @@ class CreatedFiles:
         self._lock = lock
 
     def watch(self) -> Callable[[bool], tuple[dict[str, str], str]]:
-        """Return a function to call when the command has ended. It returns the new names by the names of the created
-        files, relative to the workspace, and a folder that was not searched, or an empty string.
+        """Return a callback to call after the command has ended.
 
-        The parameter of the function is True to rename the files. Without it the names are equal.
+        The argument of the callback is True to rename the created files. The callback returns the new paths of the
+        created files by their old paths, relative to the workspace, and a folder that was not searched (empty if all
+        were searched). If the files are not renamed, the new paths equal the old paths.
         """
         before = self._survey.last
 
@@ -198,8 +200,8 @@ def _is_held(path: str) -> bool:
 
 
 def _rename(root: str, paths: Iterable[str]) -> dict[str, str]:
-    """Rename files and return the new paths by the old ones; a file that cannot be renamed keeps its path. Folders that
-    were replaced by links are not followed."""
+    """Rename files and return a mapping from old paths to new paths. A file that cannot be renamed keeps its path.
+    Folders that were replaced by links are not followed."""
     renamed: dict[str, str] = {}
     with OpenFolder.held(root) as top:
         for path in paths:

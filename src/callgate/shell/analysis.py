@@ -44,7 +44,7 @@ def analyse(text: str) -> Analysis:
     if unread:
         return Analysis(text, script, reason_of(unread), whole=False)
     if difference := disagreement(strict, script):
-        return Analysis(text, script, f"it can be read in two ways: {difference}", whole=False)
+        return Analysis(text, script, f"the command can be parsed in two ways: {difference}", whole=False)
     return Analysis(text, script)
 
 
@@ -59,7 +59,7 @@ def hidden(text: str) -> str | None:
     before = ""
     for letter in text:
         if letter not in "\n\t" and (not letter.isprintable() or UNSEEN.match(letter)) and not at_home(letter, before):
-            return f"the character U+{ord(letter):04X}, which is not to be seen"
+            return f"the character U+{ord(letter):04X}, which is invisible"
         before = letter
     return None
 

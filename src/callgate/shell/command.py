@@ -76,7 +76,7 @@ class CommandDraft:
 
 @noun
 class Script:
-    """All simple commands in the order of the text, also commands in substitutions, bodies and branches.
+    """All simple commands in the order of the text, including commands in substitutions, bodies and branches.
 
     operators  the operators between the commands: ``&&``, ``||``, ``;``, ``|``, ``|&``, ``&``; a newline is stored as
                ``;``

@@ -24,7 +24,7 @@ Fills = Callable[[str], Sequence[str] | None]
 
 @noun
 class Granted:
-    """The result "rules cover the command".
+    """The result of ``grant`` if rules cover the command.
 
     used  the indices of the patterns that were needed
     free  at least one of the commands needs no rule
@@ -36,7 +36,7 @@ class Granted:
 
 @noun
 class NotGranted:
-    """The result "rules do not cover the command", with the reason ``why``.
+    """The result of ``grant`` if rules do not cover the command. ``why`` is the reason.
 
     by  the index of the pattern that ``why`` names, or None
     """
@@ -109,7 +109,7 @@ def safe_assignments(simple: Simple, variables: str = "") -> str | None:
     for name, value in simple.assignments:
         text = value.value
         if text is None or value.globs or value.tilde or value.braces:
-            return f"{name} is set to something that is not known"
+            return f"the value of {name} is unknown"
         if name in _PAGERS and text in ("", "cat"):
             continue
         if name in variables.split() and _FOLDERS.fullmatch(text):
@@ -195,22 +195,22 @@ def grant(
     if analysis.fault is not None:
         return NotGranted(analysis.fault)
     if analysis.script.expands:
-        return NotGranted("an expansion is not known before it runs")
+        return NotGranted("an expansion is known only when the command runs")
     if not analysis.script.commands:
-        return NotGranted("there is no command in it")
+        return NotGranted("the text contains no command")
     rules, answers = tuple(patterns), dict[tuple[tuple[str, ...], str, bool], bool]()
     used: list[int] = []
     free = False
     for simple, where in zip(analysis.script.commands, folders_of(analysis), strict=True):
         if where.lost:
-            return NotGranted("the folder it goes to is not known")
+            return NotGranted("the folder to which the command changes is unknown")
         answer = _simple(simple, _Judge(rules, files, answers, where.here))
         if isinstance(answer, NotGranted):
             return answer
         free = free or not answer
         used += answer
     if not used:
-        return NotGranted("no rule covers it")
+        return NotGranted("no rule covers the command")
     return Granted(tuple(sorted(set(used))), free)
 
 
@@ -218,7 +218,7 @@ def _simple(simple: Simple, judge: _Judge) -> list[int] | NotGranted:
     if not simple.words:
         return NotGranted("an assignment or a redirection without a command")
     if set(simple.within) & {"function", "substitution", "control"}:
-        return NotGranted("a command inside another form")
+        return NotGranted("a command in a function, a substitution or a control structure")
     entry = PROGRAMS.get(text_of(simple.words[0]))
     if why := safe_assignments(simple, entry.folder_variables if entry else ""):
         return NotGranted(why)
@@ -239,28 +239,28 @@ def _redirect(redirect: Redirect, judge: _Judge) -> str | None:
     if operator in _TEXTS or path == "/dev/null" or duplicates(redirect):
         return None
     if target.value is None or target.globs or target.tilde or target.braces:
-        return f"the target {target.raw or path} is not known"
+        return f"the target {target.raw or path} of a redirection is unknown"
     if operator == "<":
-        return None if judge.reads(path) else f"it reads {path}, which is outside"
+        return None if judge.reads(path) else f"the command reads {path}, outside the workspace"
     if operator not in WRITES:
-        return f"the redirection {operator}"
+        return f"the redirection operator {operator}"
     if judge.moved and not path.startswith("/"):
-        return f"it changes the folder and then writes {path}"
-    return None if judge.files.may_write(path) else f"it writes {path}, which no Edit rule covers"
+        return f"the command changes the folder and then writes {path}"
+    return None if judge.files.may_write(path) else f"the command writes {path}, which no Edit rule covers"
 
 
 def _cover(words: tuple[Word, ...], judge: _Judge, depth: int) -> list[int] | NotGranted:
     """Return the indices of the patterns that cover one command, or why no pattern covers it. The list is empty for
     a command that needs no rule."""
     if depth > DEEPEST:
-        return NotGranted("too many commands in each other")
+        return NotGranted("commands are nested too deeply")
     program = words[0]
     if len(words) > LONGEST:
-        return NotGranted(f"more than {LONGEST:,} words")
+        return NotGranted(f"the command has more than {LONGEST:,} words")
     if program.value is None or program.globs or program.braces or program.tilde:
-        return NotGranted(f"the program {program.raw or program.value} is not a plain name")
+        return NotGranted(f"the program {program.raw or program.value} is not a literal name")
     if any(word.value is None for word in words):
-        return NotGranted("an expansion is not known before it runs")
+        return NotGranted("an expansion is known only when the command runs")
     texts = [text_of(word) for word in words]
     act = _CommandUses(words)
     refusal: NotGranted | None = None
@@ -308,12 +308,12 @@ def _objections(
     """Return why the pattern does not cover the command, or the indices of the patterns that cover its inner
     commands."""
     if len(act.uses) * len(judge.here) > _MOST_LOOKS:
-        return NotGranted("it names more places than can be looked at")
+        return NotGranted("the command names too many paths")
     used: list[int] = []
     exact = pattern is not None and pattern.kind == "exact"
     places = {use.on for use in act.uses if use.role == "send" and use.granted}
     if places & spelled and not places <= spelled:
-        return NotGranted(f"{act.path}: the rule names one place and covers no other", None)
+        return NotGranted(f"{act.path}: the rule covers only the target that it names", None)
     for use in act.uses:
         if use.role == "argv" and not use.granted:
             answer = _inside(act, use, spelled, pattern, judge, depth)
@@ -326,7 +326,7 @@ def _objections(
         changes = any(use.role in _CHANGES for use in act.uses)
         settings = act.entry is None or act.entry.runs_settings
         if changes or settings or "/" in act.path:
-            return NotGranted(f"it changes the folder and then runs {act.path}")
+            return NotGranted(f"the command changes the folder and then runs {act.path}")
     if (judge.moved or judge.files.elsewhere) and act.name not in MOVES and (why := _in_folder(act, spelled, judge)):
         return NotGranted(f"{act.path}: {why}")
     return used
@@ -337,25 +337,25 @@ def _in_folder(act: _CommandUses, spelled: frozenset[int], judge: _Judge) -> str
     meant = (use for use in act.uses if use.on and use.on in spelled and use.role in _PATHS)
     relative = next((use.text for use in meant if use.text and use.text[0] not in "/~-"), None)
     if relative is not None:
-        return f"the rule means {relative} in the workspace, and the command runs in another folder"
+        return f"the rule refers to {relative} in the workspace, but the command runs in another folder"
     if not depends_on_folder(act.name, act.words):
         return None
     file = next(filter(None, map(judge.files.project_file, judge.here)), None)
-    return file and f"{file} decides what it does"
+    return file and f"the effect of the command depends on {file}"
 
 
 def _against(use: Use, words: tuple[Word, ...], spelled: frozenset[int], judge: _Judge, *, exact: bool) -> str | None:
     """Return why the pattern does not cover this use, or None."""
     if use.role == "read" or (use.granted and use.role in _CHANGES):
         if use.flat and judge.is_folder(use.text):
-            return f"{use.text} is a folder, and links in it would be followed"
+            return f"{use.text} is a folder, and the command follows links in it"
         if use.on in spelled:
             return None
         globs = use.on < len(words) and words[use.on].globs
-        return None if judge.reads(use.text, globs=globs) else f"{use.text} is outside"
+        return None if judge.reads(use.text, globs=globs) else f"{use.text} is outside the workspace"
     if use.granted:
         is_repository = use.role == "send" and use.flat and use.on not in spelled and judge.is_folder(use.text)
-        return f"{use.text} is a folder, and hooks in it would run" if is_repository else None
+        return f"{use.text} is a folder, and its hooks would run" if is_repository else None
     if use.role == "code" and not use.text and use.on == 0:
         return use.why
     if use.role == "enter" and not judge.enters(use.text):
@@ -380,7 +380,7 @@ def _inside(
         return NotGranted(use.why)
     if all(at in spelled for at in range(use.at, use.on + 1)):
         if act.name in _APPENDING and not _has_safe_options(text_of(inner[0])) and not exact:
-            return NotGranted(f"{act.name} adds words to {text_of(inner[0])} that are not known")
+            return NotGranted(f"{act.name} adds unknown arguments to {text_of(inner[0])}")
         moved = frozenset(at - use.on for at in spelled if at >= use.on)
         return _objections(_CommandUses(inner), moved, pattern, judge, depth + 1)
     if act.entry is None or not act.entry.transparent:

@@ -131,7 +131,7 @@ def _spelled_around_stars(pieces: tuple[Piece, ...], words: Sequence[str]) -> fr
 
 
 def _keeps_place(piece: Piece, word: str) -> bool:
-    """Return True if the text that the stars match stays within the folder that the literal text names."""
+    """Return True if the text that the stars match does not lead out of the folder that the literal text names."""
     hidden = word[len(piece[0]) : len(word) - len(piece[-1])]
     return not _NOT_UNDER_STAR & set(hidden) and ".." not in word.split("/")
 
@@ -148,31 +148,33 @@ def parse_pattern(content: str) -> ShellPattern:
         raise ValueError("the pattern is empty, at character 1")
     if content[0].isspace() or content[-1].isspace():
         at = 1 if content[0].isspace() else len(content)
-        raise ValueError(f"take out the blank at the edge of the pattern, at character {at}")
+        raise ValueError(f"remove the blank at the beginning or end of the pattern, at character {at}")
     if len(content) > _LIMIT:
         raise ValueError(f"the pattern is longer than {_LIMIT} characters, at character {_LIMIT + 1}")
     if content.endswith(":**"):
-        raise ValueError(f"':*' has one star: take the other out, at character {len(content)}")
+        raise ValueError(f"':*' has only one star: remove the other star, at character {len(content)}")
     prefix = content.endswith(":*")
     text = content[:-2] if prefix else content
     if not text:
         raise ValueError("there is no word before ':*', at character 1")
     if text[-1].isspace():
-        raise ValueError(f"take out the blank before ':*', at character {len(text)}")
+        raise ValueError(f"remove the blank before ':*', at character {len(text)}")
     pieces, starred = _pieces(text)
     if prefix and starred is not None:
-        raise ValueError(f"'*' and ':*' do not go together, at character {starred}")
+        raise ValueError(f"'*' and ':*' cannot be combined, at character {starred}")
     if pieces[0] == ("",):
-        raise ValueError("the program has no name, at character 1")
+        raise ValueError("the name of the program is empty, at character 1")
     _check_program(pieces[0][0])
     return ShellPattern(content, "prefix" if prefix else "exact" if starred is None else "wildcard", pieces)
 
 
 def _check_program(program: str) -> None:
     if found := _VARIABLE.match(program):
-        raise ValueError(f"{found[0]} sets a variable, and a rule begins with the program: take it out, at character 1")
+        raise ValueError(
+            f"{found[0]} sets a variable, but a rule must begin with the program: remove the variable, at character 1"
+        )
     if " " in program and "/" not in program:
-        raise ValueError("quotes make one name of several words: take them out, at character 1")
+        raise ValueError("the name of a program has no blanks: remove the quotes, at character 1")
 
 
 def _pieces(text: str) -> tuple[tuple[Piece, ...], int | None]:
@@ -182,7 +184,7 @@ def _pieces(text: str) -> tuple[tuple[Piece, ...], int | None]:
     quote, opened, starred = "", 0, None
     for at, char in enumerate(text, start=1):
         if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp") and char != " ":
-            raise ValueError(f"U+{ord(char):04X} does not belong in a pattern, at character {at}")
+            raise ValueError(f"U+{ord(char):04X} is not allowed in a pattern, at character {at}")
         if quote and char == quote:
             quote = ""
         elif quote == "'" or (quote and char not in "$`\\"):
@@ -204,7 +206,7 @@ def _pieces(text: str) -> tuple[tuple[Piece, ...], int | None]:
                 starred = at if starred is None else starred
                 parts.append("")
             elif char == ":" and text[at : at + 2] == "* ":
-                raise ValueError(f"':*' stands only at the end, at character {at}")
+                raise ValueError(f"':*' is allowed only at the end, at character {at}")
             else:
                 parts[-1] += char
     if quote:

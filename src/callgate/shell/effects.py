@@ -97,8 +97,9 @@ def runs_settings(analysis: Analysis) -> str | None:
 
 
 def program_names(analysis: Analysis) -> Mapping[str, bool]:
-    """Return the programs that are found by PATH, each with True if a rule for its name applies wherever it is found:
-    it runs files of the project anyway, or its exact command is the only possible rule."""
+    """Return the programs that are found through PATH. The value is True if a rule for the program's name applies
+    wherever the program is found: the program runs files of the project anyway, or only a rule with the exact
+    command can allow it."""
     return {
         run.name: known_as(run.name) in PROJECT_PROGRAMS or known_as(run.name) not in PROGRAMS
         for run in find_inner_commands(analysis).runs
@@ -111,7 +112,7 @@ def runs_project_files(analysis: Analysis) -> str | None:
     None if there is no such program. Hooks of git are not included."""
     started = find_inner_commands(analysis)
     if started.unread or started.over:
-        return "a part of it that cannot be read"
+        return "a part that cannot be parsed"
     for run in started.runs:
         if not run.words:
             continue
@@ -229,8 +230,8 @@ def folder_readers(analysis: Analysis) -> list[str]:
 
 
 def repository_readers(analysis: Analysis) -> list[str]:
-    """Return the commands that show files of a repository which they do not name, with ``--untracked`` for a command
-    that also shows untracked files."""
+    """Return the commands that show files of a repository without naming the files. ``--untracked`` is included for
+    a command that also shows untracked files."""
     found: list[str] = []
     for run in find_inner_commands(analysis).runs:
         name, start = step_of(run.name or "", run.words)

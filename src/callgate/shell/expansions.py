@@ -59,7 +59,8 @@ def _is_literal(analysis: Analysis) -> bool:
 
 
 def _assigned(text: str, number: int) -> str:
-    """Return the text with each variable replaced by its value at index ``number``, or by its last value."""
+    """Return the text with each variable replaced by its value at index ``number``, or by its last value if it has
+    fewer values."""
     for _ in range(_ROUNDS):
         values = _values(text)
         after = _VARIABLE.sub(lambda found, values=values: _value(found, values, number), text)

@@ -80,8 +80,8 @@ def _either(one: PossibleFolders, other: PossibleFolders) -> PossibleFolders:
 
 
 def _bounded(folders: tuple[str, ...], lost: bool) -> PossibleFolders:
-    """Return at most a fixed number of folders: the first one and the latest ones. Long paths are dropped; ``lost``
-    is set if a folder is dropped."""
+    """Return at most a fixed number of folders: the first folder and the latest folders. Long paths are dropped;
+    ``lost`` is set if a folder is dropped."""
     short = tuple(folder for folder in folders if len(folder) <= _LONGEST)
     each = tuple(dict.fromkeys(short))
     many = len(each) > _MOST_FOLDERS

@@ -29,7 +29,7 @@ def parse_strictly(text: str) -> Script | Unread:
     """Parse a whole text in linear time. Return Unread if the text contains a form that is not accepted."""
     reader = StrictParser(text)
     if text[:1] in ("-", "+"):
-        return Unread("a command that begins like an option of the shell")
+        return Unread("a command that begins like a shell option")
     try:
         reader.sequence("", 0)
     except (NotUnderstood, Doubtful) as refused:
@@ -53,7 +53,7 @@ class StrictParser:
     def sequence(self, closer: Closer, depth: int) -> None:
         """Parse at least one command, up to and including the closing character."""
         if depth > DEEPEST:
-            raise NotUnderstood("commands nested too deep")
+            raise NotUnderstood("commands nested too deeply")
         started = len(self.drafts)
         while True:
             self.scan.skip_lines()
@@ -64,7 +64,7 @@ class StrictParser:
             if not self.separated(begun):
                 if self.closes(closer) and closer != "}":
                     break
-                raise NotUnderstood("something unexpected after a command")
+                raise NotUnderstood("unexpected text after a command")
         if len(self.drafts) == started:
             raise NotUnderstood("no command")
 
@@ -90,7 +90,7 @@ class StrictParser:
             return True
         if scan.peek() == ";":
             if scan.peek(1) in (";", "&", "|"):
-                raise NotUnderstood("an operator that only belongs into a case")
+                raise NotUnderstood("an operator that is valid only in case")
             self.operator = ";"
             scan.at += 1
             return True
@@ -161,7 +161,7 @@ class StrictParser:
         outer = CommandDraft()
         self.fill(outer)
         if outer.words or outer.assignments:
-            raise NotUnderstood("a word behind a compound command")
+            raise NotUnderstood("a word after a compound command")
         if outer.redirects:
             self.drafts.append(outer)
 
@@ -198,12 +198,12 @@ class StrictParser:
             declares = bool(draft.words) and draft.words[0].value in DECLARING
             made = scan.word()
             if declares and any(word.braces for word in made):
-                raise NotUnderstood("a brace form in a declaration")
+                raise NotUnderstood("a brace expansion in a declaration")
             first = (made[0].value or "") if made and (timed or not draft.words) else ""
             if first.startswith("%"):
-                raise NotUnderstood("a job of the shell")
+                raise NotUnderstood("a job specification")
             if timed and (first[:1] == "-" or "=" in first) and (first, len(draft.words)) != ("-p", 1):
-                raise NotUnderstood("something else than a command behind the word time")
+                raise NotUnderstood("something other than a command after the word time")
             draft.words.extend(made)
             self.count(len(made))
 

@@ -56,22 +56,22 @@ def reaches(analysis: Analysis, pattern: ShellPattern) -> str | None:
     """Return why a deny or ask pattern applies to a command, or None."""
     started = find_inner_commands(analysis)
     if pattern.everything:
-        return "the pattern names every command"
+        return "the pattern matches every command"
     if started.over:
-        return "more commands in each other than can be followed"
+        return "commands are nested too deeply"
     named = started.named.get(_base(pattern).casefold(), ())
     for run in started.runs if pattern.program is None else (*named, *started.open):
         if why := _why_reached(run, pattern):
             return why
     for text in started.unread:
         if len(text) > _LONGEST:
-            return "too long to be read"
+            return "a part of the command is too long to check"
         if pattern.program is None or _names(text, pattern.program):
-            return f"{pattern.program or 'any program'} may be in text that cannot be read"
+            return f"{pattern.program or 'any program'} may occur in text that cannot be parsed"
     words = [piece[0] for piece in pattern.pieces if len(piece) == 1]
     for text in [*started.texts, *([analysis.text] if started.blind else [])]:
         if words and all(_names(text, word.rpartition("/")[2]) for word in words):
-            return f"{words[0]} is named in code that it runs"
+            return f"{words[0]} occurs in code that the command runs"
     if _base(pattern) in _REMOVERS and len(pattern.pieces) == 1:
         return _removal(started.runs)
     return None
@@ -81,17 +81,17 @@ def doubt(analysis: Analysis) -> Doubt | None:
     """Return why the effect of a command is unknown, or None."""
     started = find_inner_commands(analysis)
     if started.unread:
-        return Doubt("unread", analysis.fault or "a part of it cannot be read")
+        return Doubt("unread", analysis.fault or "a part of the command cannot be parsed")
     if started.over:
-        return Doubt("unread", "more commands in each other than can be followed")
+        return Doubt("unread", "commands are nested too deeply")
     for run in started.runs:
         if not run.words:
             continue
         program = run.words[0]
         if run.name is None or (program.globs and run.name not in _TESTS) or program.braces:
-            return Doubt("unread", f"only the shell will know the program {program.raw}")
+            return Doubt("unread", f"the program {program.raw} is known only when the command runs")
         if "/" in text_of(program) and not _TRUSTED.fullmatch(text_of(program)):
-            return Doubt("interpreter", f"{text_of(program)} is a program of its own")
+            return Doubt("interpreter", f"{text_of(program)} is an unknown program")
     return Doubt("interpreter", started.blind[0]) if started.blind else None
 
 
@@ -104,12 +104,12 @@ def _why_reached(run: CommandRun, pattern: ShellPattern) -> str | None:
         return None
     name, first = run.name, run.words[0]
     if name is None:
-        return f"only the shell will know the program {first.raw}"
+        return f"the program {first.raw} is known only when the command runs"
     wanted = _base(pattern)
     if pattern.program is None:
         return _matches_words(run.words, pattern, name)
     if first.globs and fnmatchcase(wanted, name):
-        return f"{first.raw or name} may become {wanted}"
+        return f"{first.raw or name} may expand to {wanted}"
     if name.casefold() == wanted.casefold():
         words = (*run.words, _ANY_WORD) if run.more and _subcommand(pattern) else run.words
         if same := _matches_words(words, pattern, name):
@@ -130,7 +130,7 @@ def _why_reached(run: CommandRun, pattern: ShellPattern) -> str | None:
 
 
 def _as_text(words: tuple[Word, ...], pattern: ShellPattern, wanted: str) -> bool:
-    """Return True if one of the words is shell text that contains a command which matches the pattern."""
+    """Return True if one of the words is shell text with a command that matches the pattern."""
     texts = [text_of(word) for word in words[1:] if " " in text_of(word)][:_MANY]
     values = [text.partition("=")[2] for text in texts if "=" in text]
     for text in (*(each for each in texts if each[:1] != "-"), *values):
@@ -168,7 +168,9 @@ def _matches_words(words: tuple[Word, ...], pattern: ShellPattern, name: str) ->
         plain = [piece[0] for piece in pieces if piece[0] not in options]
         found = _in_order(plain, spoken, exact=pattern.kind == "exact")
         found = found and all(_has_option(option, spoken) for option in options)
-    return f"{' '.join([name, *(each or '…' for each in spoken[:12])])[:80]} is {pattern.content}" if found else None
+    return (
+        f"{' '.join([name, *(each or '…' for each in spoken[:12])])[:80]} matches {pattern.content}" if found else None
+    )
 
 
 def _plain(pattern: ShellPattern) -> bool:
@@ -240,8 +242,8 @@ def _has_letter(letter: str, given: list[str]) -> bool:
 
 
 def _removal(runs: Sequence[CommandRun]) -> str | None:
-    """Return why the commands remove or empty a file with another program than the one that the pattern names; None
-    if they do not."""
+    """Return a reason if the commands remove or empty a file with a program that the pattern does not name, otherwise
+    None."""
     for run in runs:
         for use in run.uses:
             if use.role == "remove":
@@ -249,7 +251,7 @@ def _removal(runs: Sequence[CommandRun]) -> str | None:
         if run.name in _EMPTY and any(each.operator in (">", ">|", "&>") for each in run.redirects):
             target = next(text_of(each.target) for each in run.redirects if each.operator in (">", ">|", "&>"))
             if target != "/dev/null" and all(text_of(word)[:1] in ("", "-", "/") for word in run.words[1:]):
-                return f"it empties {target}"
+                return f"the command empties {target}"
     return None
 
 
@@ -262,7 +264,8 @@ def _names(text: str, name: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _readings(text: str) -> tuple[str, ...]:
-    """Return the text as written and the forms that it could have after quotes and expansions."""
+    """Return the text as written, and the forms that the text may have after quotes are removed and expansions are
+    applied."""
     joined = re.sub(r"\\\r?\n", "", text)
     decoded = _DECODED.sub(_decode, joined)
     bare = [re.sub(r"\$\{?[@*]\}?|\$\(\s*\)|``|['\"\\]|\$(?=['\"])", "", each) for each in (joined, decoded)]

@@ -119,7 +119,7 @@ class Scanner:
 
     def unbraced(self, pieces: list[Piece], begun: int) -> Word:
         if any(bare and ("{" in text or "}" in text) for text, bare in pieces):
-            raise NotUnderstood("a brace in a place where shells differ about it")
+            raise NotUnderstood("a brace that shells parse differently")
         return plainly(pieces, self.text[begun : self.at])
 
     def assignment(self) -> tuple[str, Word] | None:
@@ -145,13 +145,13 @@ class Scanner:
         pieces: list[Piece] = []
         while not self.ends():
             if len(pieces) == MOST_PIECES:
-                raise NotUnderstood("a word of too many pieces")
+                raise NotUnderstood("a word with too many parts")
             if plain := self.taken(ORDINARY):
                 self.count(len(BRACKET.findall(plain)))
                 pieces.append((plain, True))
             elif foreign := self.taken(BEYOND_ASCII):
                 if not all(letter.isalnum() or unicodedata.category(letter) in ("Mn", "Mc") for letter in foreign):
-                    raise NotUnderstood("a sign outside quotes that may be taken for another")
+                    raise NotUnderstood("a character outside quotes that looks like another character")
                 pieces.append((foreign, True))
             else:
                 pieces.append(self.marked())
@@ -178,21 +178,21 @@ class Scanner:
                 return self.dollar()
             case "!":
                 if not (self.ends() or self.peek() == "=" or self.text[self.at - 2 : self.at - 1] == "["):
-                    raise NotUnderstood("a ! that may call the history")
+                    raise NotUnderstood("a ! that may be a history expansion")
                 return "!", True
             case "(":
                 raise NotUnderstood("a parenthesis in a word")
             case "`":
                 raise NotUnderstood("a command substitution")
             case _:
-                raise NotUnderstood("a character that is not to be seen")
+                raise NotUnderstood("an invisible character")
 
     # Quotes
 
     def up_to_quote(self) -> str:
         end = self.text.find("'", self.at)
         if end < 0:
-            raise NotUnderstood("a quote without an end")
+            raise NotUnderstood("an unterminated quote")
         inside = self.text[self.at : end]
         self.at = end + 1
         return self.one_line_if_announced(inside)
@@ -227,7 +227,7 @@ class Scanner:
             elif mark == "$" and self.peek() in AFTER_DOLLAR_IN_DOUBLE:
                 inside += mark
             elif not mark:
-                raise NotUnderstood("a quote without an end")
+                raise NotUnderstood("an unterminated quote")
             else:
                 raise NotUnderstood("an expansion")
 
@@ -241,7 +241,7 @@ class Scanner:
             if mark == "'":
                 return self.one_line_if_announced(inside)
             if not mark:
-                raise NotUnderstood("a quote without an end")
+                raise NotUnderstood("an unterminated quote")
             inside += self.ansi_escape()
 
     def ansi_escape(self) -> str:
@@ -249,14 +249,14 @@ class Scanner:
         if not code:
             letter = ESCAPES.get(self.peek())
             if letter is None:
-                raise NotUnderstood("an escape that shells take differently")
+                raise NotUnderstood("an escape that shells parse differently")
             self.at += 1
             return letter
         self.at = code.end()
         number = int(code[1], 8) if code[1] else int(code[2] or code[3] or code[4], 16)
         # Larger values are bytes or characters, depending on the locale; and no argument contains a NUL.
         if not 0 < number < 0x80:
-            raise NotUnderstood("an escape that shells take differently")
+            raise NotUnderstood("an escape that shells parse differently")
         return chr(number)
 
     def one_line_if_announced(self, inside: str) -> str:
@@ -267,7 +267,8 @@ class Scanner:
     # Redirections
 
     def redirect(self, redirects: list[Redirect]) -> bool:
-        """Scan the next redirection, if there is one, and append it."""
+        """Scan a redirection and append it to ``redirects``. Return False if no redirection begins at the current
+        position."""
         found = OPERATOR.match(self.text, self.at)
         if not found:
             return False
@@ -275,7 +276,7 @@ class Scanner:
         following = self.text[found.end() : found.end() + 1]
         numbers = operator == "<" and NUMBERS_OF_ZSH.match(self.text, found.start(2))
         if len(fd) > 1 or numbers or following in ("!", "|", "&", "(", "<", ">"):
-            raise NotUnderstood("a redirection that shells take differently")
+            raise NotUnderstood("a redirection that shells parse differently")
         self.at = found.end()
         number = int(fd) if fd else None
         if operator in ("<<", "<<-"):
@@ -288,7 +289,7 @@ class Scanner:
         if operator in (">&", "<&"):
             as_file = operator == ">&" and not fd and target.raw[0] not in "0123456789-"
             if not as_file and not DESCRIPTOR.fullmatch(target.raw):
-                raise NotUnderstood("a redirection to something between a descriptor and a file")
+                raise NotUnderstood("a redirection whose target may be a descriptor or a file")
         redirects.append(Redirect(operator, target, number))
         return True
 
@@ -296,7 +297,7 @@ class Scanner:
         self.taken(BLANKS)
         found = DELIMITER.match(self.text, self.at)
         if not found or found[3] != (found[1] if found[1] != "\\" else ""):
-            raise NotUnderstood("a here-document whose end is not plain")
+            raise NotUnderstood("a here-document with an unclear end")
         self.at = found.end()
         self.announced.append(Document(redirects, len(redirects), bool(found[1])))
         redirects.append(Redirect(operator, Word(found[2], found[0]), number))
@@ -320,4 +321,4 @@ class Scanner:
                 document.redirects[document.index] = Redirect(redirect.operator, redirect.target, redirect.fd, text)
                 return
             lines.append(line + "\n")
-        raise NotUnderstood("a here-document without an end")
+        raise NotUnderstood("an unterminated here-document")

@@ -60,7 +60,7 @@ def expanded(pieces: list[Piece]) -> list[list[Piece]] | None:
     """Return the words of a brace form; None if every brace is literal (``stash@{0}``, ``{}``). Raise Doubtful for a
     form that shells interpret differently."""
     if any(not text and not bare for text, bare in pieces):
-        raise Doubtful("an empty string beside a brace form")
+        raise Doubtful("an empty string next to a brace expansion")
     marks = [(letter, bare) for text, bare in pieces for letter in text]
     parts, end = Form(marks).parts(0, 0)
     if end < len(marks):
@@ -71,14 +71,14 @@ def expanded(pieces: list[Piece]) -> list[list[Piece]] | None:
     # an empty word without quotes is dropped
     made = [each for each in made if each]
     if not made:
-        raise Doubtful("a brace form that makes no word")
+        raise Doubtful("a brace expansion without words")
     return made
 
 
 def combined(parts: list[list[list[Piece]]], most: int) -> list[list[Piece]]:
     """Return a word for every combination of choices. Raise Doubtful if there are more than ``most``."""
     if prod(map(len, parts)) > most:
-        raise Doubtful("a brace form that makes too many words")
+        raise Doubtful("a brace expansion with too many words")
     return [[mark for part in chosen for mark in part] for chosen in product(*parts)]
 
 
@@ -105,9 +105,10 @@ class Form:
         return found, at
 
     def choices(self, start: int, depth: int) -> tuple[list[list[Piece]], int]:
-        """Return the choices of the brace form whose content begins at ``start``, and the index after its ``}``."""
+        """Return the alternatives of the brace expansion whose content begins at ``start``, and the index after its
+        ``}``."""
         if depth > DEEPEST:
-            raise Doubtful("braces nested too deep")
+            raise Doubtful("braces nested too deeply")
         made: list[list[Piece]] = []
         alternatives = 0
         at = start
@@ -131,7 +132,7 @@ def alone(inside: list[Piece], depth: int) -> list[list[Piece]]:
     if ".." in text and all(bare for _, bare in inside):
         return [[(member, True)] for member in sequence(text)]
     if depth > 1 or "{" in text or "}" in text or ".." in text:
-        raise Doubtful("a brace form that is none")
+        raise Doubtful("an invalid brace expansion")
     return [[("{", True), *inside, ("}", True)]]
 
 
@@ -143,15 +144,15 @@ def sequence(text: str) -> list[str]:
         return [chr(code) for code in range(first, last + step, step)]
     numbers = NUMBERS.fullmatch(text)
     if not numbers:
-        raise Doubtful("a sequence in braces that is none")
+        raise Doubtful("an invalid sequence in braces")
     written, (first, last) = numbers.groups()[:2], (int(numbers[1]), int(numbers[2]))
     width = 0
     if any(len(each.lstrip("-")) > 1 and each.lstrip("-").startswith("0") for each in written):
         if first < 0 or last < 0:
-            raise Doubtful("a padded sequence below zero")
+            raise Doubtful("a zero-padded sequence with negative numbers")
         width = max(len(each) for each in written)
     by = int(numbers[3] or 1)
     if abs(last - first) // by >= MOST_WORDS:
-        raise Doubtful("a brace form that makes too many words")
+        raise Doubtful("a brace expansion with too many words")
     step = by if first <= last else -by
     return [str(each).zfill(width) for each in range(first, last + (1 if step > 0 else -1), step)]

@@ -32,15 +32,15 @@ class BashParser(Protocol):
 
 
 def parse_widely(text: str, signs: int = MOST_SIGNS) -> tuple[Script, Unread | None]:
-    """Return the parsed script, and the first reason why a part of the text was not parsed or None. The text is cut
-    after ``signs`` special characters."""
+    """Return the parsed script, and the first parse error or None. Text after ``signs`` special characters is not
+    parsed."""
     new_parser = bash_parsers()
     if new_parser is None:
         return NOTHING, NOT_INSTALLED
     cut = next(islice(SIGN.finditer(text), signs, None), None)
     source = text[: cut.start()] if cut else text
     root = new_parser().parse(shadow(source)).root_node
-    unread = Unread("too many signs to look at", cut.start()) if cut else None
+    unread = Unread("too many special characters", cut.start()) if cut else None
     if root.has_error and not unread:
         unread = error_in(root)
     walk = TreeWalk(source)
@@ -49,7 +49,7 @@ def parse_widely(text: str, signs: int = MOST_SIGNS) -> tuple[Script, Unread | N
     except Enough as enough:
         unread = unread or Unread(str(enough))
     if walk.missed:
-        unread = unread or Unread("something that the grammar jumps over")
+        unread = unread or Unread("text that the parser skipped")
     return walk.script(), unread
 
 
@@ -78,7 +78,7 @@ def error_in(node: SyntaxNode) -> Unread:
     while True:
         broken = next((child for child in node.children if child.has_error), None)
         if broken is None or broken.is_error or broken.is_missing:
-            return Unread("not a form the grammar of bash knows", (broken or node).start_byte)
+            return Unread("syntax that the grammar of bash does not contain", (broken or node).start_byte)
         node = broken
 
 
@@ -89,7 +89,7 @@ BETWEEN = frozenset((";", "&", "\n", ";;", ";&", ";;&"))
 
 
 class TreeWalk(CommandCollector):
-    """Walks a syntax tree and visits all statements, also in substitutions, bodies and branches."""
+    """Walks a syntax tree and visits all statements, including statements in substitutions, bodies and branches."""
 
     def __init__(self, source: str) -> None:
         super().__init__(source)
@@ -132,7 +132,7 @@ class TreeWalk(CommandCollector):
         self.count()
         self.depth += 1
         if self.depth > DEEPEST:
-            raise Enough("commands nested too deep")
+            raise Enough("commands nested too deeply")
         try:
             kind = node.type
             if kind in SIMPLE:

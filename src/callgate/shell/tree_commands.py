@@ -70,7 +70,7 @@ class CommandCollector:
     def count(self, nodes: int = 1) -> None:
         self.nodes += nodes
         if self.nodes > MOST_NODES:
-            raise Enough("too much to look at")
+            raise Enough("too many parts to check")
 
     def started(self, within: tuple[Within, ...]) -> CommandDraft:
         self.units.append((len(self.drafts), self.operator))

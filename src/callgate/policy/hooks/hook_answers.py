@@ -19,7 +19,7 @@ LONGEST = 10_000
 LARGEST = 256 * 1024
 """The maximum size of an answer in bytes. A longer answer is a failure."""
 
-_BLOCKED = "blocked by a hook that gave no reason"
+_BLOCKED = "blocked by a hook without a reason"
 _STOPPED = "a hook stopped the work"
 _Kind = type | tuple[str, ...] | None
 """The type of a field, or its allowed words. None for a known field that is ignored."""
@@ -64,10 +64,10 @@ def read_exit(event: str, done: Finished) -> HookAnswer | HookFailure:
     if code == 2:
         return HookAnswer("deny", complaint or _BLOCKED)
     if code != 0:
-        how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
         return HookFailure(how, complaint)
     if len(done.stdout) >= LARGEST:
-        return HookFailure("wrote more than anybody reads")
+        return HookFailure("wrote too much output")
     return read_text(event, done.stdout)
 
 
@@ -81,7 +81,7 @@ def read_text(event: str, stdout: bytes) -> HookAnswer | HookFailure:
     try:
         text = stdout.decode("utf-8-sig").strip()
     except UnicodeDecodeError:
-        return HookFailure("wrote something that is not UTF-8")
+        return HookFailure("wrote output that is not UTF-8")
     if text.startswith("{"):
         return _with_rest(event, text)
     answers = event not in EVENTS_WITH_TEXT or any(f'"{name}"' in text for name in _TOP)
@@ -108,7 +108,7 @@ def read_json(event: str, text: str | bytes) -> HookAnswer | HookFailure:
         found = json.loads(text, object_pairs_hook=_no_key_twice, parse_constant=_no_constant)
         json.dumps(found, ensure_ascii=False).encode()  # refuse half of a surrogate pair, which cannot be encoded
     except (ValueError, RecursionError) as error:
-        why = str(error) if isinstance(error, _TwiceError) else "gave JSON that cannot be read"
+        why = str(error) if isinstance(error, _TwiceError) else "returned invalid JSON"
         return HookFailure(why)
     return read_answer(event, found)
 
@@ -120,7 +120,7 @@ class _TwiceError(ValueError):
 def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise _TwiceError("gave JSON that has a key twice")
+        raise _TwiceError("returned JSON with a duplicate key")
     return found
 
 
@@ -132,7 +132,7 @@ def read_answer(event: str, said: object) -> HookAnswer | HookFailure:
     try:
         return _answer(event, said)
     except _Wrong as wrong:
-        return HookFailure(f"gave an answer that cannot be read: {wrong}")
+        return HookFailure(f"returned an invalid answer: {wrong}")
 
 
 def _fields(path: str, value: object, known: Mapping[str, _Kind], unknown: list[str]) -> dict[str, Any]:
@@ -161,10 +161,10 @@ def _answer(event: str, said: object) -> HookAnswer:
     top = _fields("", said, _TOP, unknown)
     own = _fields("hookSpecificOutput", top.get("hookSpecificOutput", {}), _OWN, unknown)
     if own.get("hookEventName", event) != event:
-        raise _Wrong(f"hookSpecificOutput.hookEventName is not {event}, which it was asked about")
+        raise _Wrong(f"hookSpecificOutput.hookEventName must be {event}")
     for name, wanted in _FOR_ONE_EVENT.items():
         if name in own and event != wanted:
-            raise _Wrong(f"hookSpecificOutput.{name} means nothing for {event}")
+            raise _Wrong(f"hookSpecificOutput.{name} has no effect for {event}")
     choice = _fields("hookSpecificOutput.decision", own.get("decision", {}), _CHOICE, unknown)
     reason, behavior = top.get("reason", ""), choice.get("behavior")
     verdict, because = strictest(
@@ -175,7 +175,7 @@ def _answer(event: str, said: object) -> HookAnswer:
         ]
     )
     stops = top.get("continue") is False or (choice.get("interrupt") and behavior == "deny")
-    odd = f"said what nobody here understands: {', '.join(unknown)[:200]}" if unknown else ""
+    odd = f"returned unknown fields: {', '.join(unknown)[:200]}" if unknown else ""
     return HookAnswer(
         verdict=verdict,
         reason=(because or _BLOCKED) if verdict == "deny" else because,
@@ -188,7 +188,7 @@ def _answer(event: str, said: object) -> HookAnswer:
 
 def strictest(said: list[tuple[Effect | None, str]]) -> tuple[Effect | None, str]:
     """Return the strictest verdict with its reason. Deny is stricter than ask, ask is stricter than allow. The
-    verdict is None if there is none."""
+    verdict is None if no answer has a verdict."""
     for effect in STRICTEST_FIRST:
         for verdict, reason in said:
             if verdict == effect:

@@ -59,21 +59,21 @@ def load(
 def _faults(line: HookLine, functions: Mapping[str, Function]) -> Iterator[str]:
     name = _named(line)
     if line.event not in EVENTS:
-        yield f"there is no event {line.event!r} for hooks"
+        yield f"unknown hook event {line.event!r}"
         return
     if why := target_fault(line, functions):
         yield f"{name}: {why}"
     if not (isfinite(line.timeout) and line.timeout > 0):
-        yield f"{name}: its timeout must be a number of seconds above 0"
+        yield f"{name}: the timeout must be a number of seconds above 0"
     if line.matcher not in _ALL:
         try:
             EXPRESSION.read(line.matcher)
         except ValueError as error:
-            yield f"{name}: its matcher cannot be used: {error}"
+            yield f"{name}: its matcher is invalid: {error}"
         if line.event not in SUBJECTS:
-            yield f"{name}: there is nothing to match for {line.event}; leave the matcher out"
+            yield f"{name}: matchers are not supported for {line.event}; remove the matcher"
     if line.condition and line.event not in CALL_EVENTS:
-        yield f"{name}: a condition is about a call, and {line.event} is not; leave it out"
+        yield f"{name}: a condition applies to calls, and {line.event} has no call; remove the condition"
 
 
 def _named(line: HookLine) -> str:
@@ -82,14 +82,14 @@ def _named(line: HookLine) -> str:
         try:
             target = shown_address(parse_address(target))
         except ValueError:
-            target = "(an address that cannot be used)"
+            target = "(an invalid URL)"
     shown = " ".join(target.split())
     return f"hook {line.event} {shown if len(shown) <= 60 else shown[:57] + '...'}"
 
 
 def merge_duplicate_hooks(hooks: Iterable[Hook]) -> list[Hook]:
-    """Merge hooks with the same target into one. The merged hook fails closed if any of them does, and may allow if
-    any of them may."""
+    """Merge hooks with the same target into one hook. The merged hook fails closed if any of the hooks fails closed,
+    and may allow if any of the hooks may allow."""
     found: dict[tuple[str, str], Hook] = {}
     for hook in hooks:
         key = (hook.line.kind, hook.line.target)

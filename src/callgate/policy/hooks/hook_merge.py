@@ -82,7 +82,7 @@ def _counted(hook: Hook, answer: HookAnswer | HookFailure) -> HookAnswer | None:
         return answer
     if not hook.fail_closed:
         return None
-    return HookAnswer("deny", f"{hook.name} {answer.why}, and nothing goes on without its word")
+    return HookAnswer("deny", f"{hook.name} {answer.why}, and fail_closed = true denies the call")
 
 
 def _counts(hook: Hook, answer: HookAnswer, changed: Hook | None) -> bool:
@@ -104,4 +104,4 @@ def _conflicts(changes: list[tuple[Hook, Mapping[str, Any]]]) -> Iterable[HookNo
         first, taken = changes[0]
         if arguments != taken:
             both = f"{first.name} and {hook.name} ({hook.line.origin})"
-            yield HookNote(f"{both} both changed the arguments; the first one's count")
+            yield HookNote(f"{both} both changed the arguments; the changes of the first are used")

@@ -48,7 +48,6 @@ class HookEnvironment:
 
 
 def is_from_repository(line: HookLine) -> bool:
-    """Return True if the hook is from the repository."""
     return line.origin.layer in IN_REPOSITORY
 
 
@@ -58,14 +57,14 @@ def target_fault(line: HookLine, functions: Mapping[str, Function]) -> str | Non
         try:
             CALLABLE.read(line.target)
         except ValueError:
-            return f"a Python hook is written module:function, not {line.target!r}"
+            return f"a Python hook must be module:function, not {line.target!r}"
     elif line.kind == "http":
         try:
             parse_address(line.target)
         except ValueError as error:
             return str(error)
     elif line.kind == "command" and (not line.target.strip() or "\0" in line.target):
-        return "there is no command to run"
+        return "the command is empty"
     return None
 
 
@@ -132,11 +131,11 @@ async def _python(line: HookLine, payload: bytes, around: HookEnvironment) -> Ho
     if said is None:
         return SILENT
     if not isinstance(said, Mapping):
-        return HookFailure(f"gave back {type(said).__name__} instead of a dict or None")
+        return HookFailure(f"returned {type(said).__name__} instead of a dict or None")
     try:
         text = json.dumps(dict(cast("Mapping[str, Any]", said)), allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        return HookFailure("gave back something that is not JSON")
+        return HookFailure("returned a value that is not JSON")
     return read_json(line.event, text)
 
 
@@ -171,14 +170,14 @@ _RUN = {"command": _command, "python": _python, "http": _http}
 def parse_address(text: str) -> HttpTarget:
     """Parse the URL of a hook. Raise ValueError if the URL is not accepted."""
     if any(ord(character) <= 32 or ord(character) >= 127 for character in text):
-        raise ValueError("an address has no blanks and nothing but ASCII")
+        raise ValueError("a URL must be ASCII without blanks")
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("an address begins with https:// (or http:// on this machine) and a host")
+        raise ValueError("a URL must begin with https:// (or http:// on this machine) and a host")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("an address has no user and no password")
+        raise ValueError("a URL must not contain a user or password")
     if parts.scheme == "http" and not _on_this_machine(parts.hostname):
-        raise ValueError("http is for this machine alone (localhost, 127.0.0.1, [::1]); use https")
+        raise ValueError("http is allowed only for this machine (localhost, 127.0.0.1, [::1]); use https")
     return target_of(text)
 
 
@@ -217,15 +216,15 @@ class Post:
                 self._target, headers, method="POST", body=self._body, addresses=self._addresses, reads_body=_is_success
             )
         except _Elsewhere:
-            return HookFailure("is not on this machine, and nothing is posted to others unencrypted")
+            return HookFailure("is not on this machine, so requests must use https")
         except TimeoutError:
-            return HookFailure("did not answer in time")
+            return HookFailure("did not answer before the timeout")
         except OSError as error:
             return HookFailure("could not be reached", type(error.__cause__ or error).__name__)
         if not _is_success(answer.status):
             return HookFailure(f"answered with status {answer.status}")
         if answer.cut:
-            return HookFailure("answered with more than anybody reads")
+            return HookFailure("returned too much data")
         return read_json(self._event, answer.body) if answer.body.strip() else SILENT
 
     def _addresses(self, name: str, port: int) -> Sequence[str]:

@@ -52,9 +52,7 @@ class Outcome:
 
 
 UNTOUCHED = Outcome()
-_CHANGED = HookFailure(
-    "was not run", "files of this folder changed since you trusted it; look at them with callgate trust"
-)
+_CHANGED = HookFailure("was not run", "files of this folder changed since you trusted it; see callgate trust")
 
 
 class Hooks:
@@ -117,7 +115,7 @@ class Hooks:
             return Hooked(denied.by, denied, context=merged.context)
         decision = None
         if merged.verdict == "ask":
-            decision = Ask(merged.by, merged.reason or "a hook wants a person to decide", unconditional=True)
+            decision = Ask(merged.by, merged.reason or "a hook asks the user to decide", unconditional=True)
         elif merged.verdict == "allow":
             decision = Allow(merged.by, merged.reason)
         if decision is not None:
@@ -148,7 +146,7 @@ class Hooks:
 
     async def _seen(self, event: str, chosen: Sequence[Hook], case: Case, result: Result) -> Result:
         merged = await self._ask(event, chosen, {**facts_of_call(case), **facts_of_result(result)}, case)
-        said = [f"[{merged.by} objects: {merged.reason}]"] if merged.verdict == "deny" else []
+        said = [f"[{merged.by} reports a problem: {merged.reason}]"] if merged.verdict == "deny" else []
         said += [f"[A hook after {case.name} adds: {context}]" for context in merged.context]
         if said:
             result = replace(result, content=(*result.content, *map(Text, said)))
@@ -159,14 +157,14 @@ class Hooks:
     async def happened(self, event: str, /, **payload: Any) -> Outcome:
         """Run the hooks of an event that does not belong to a call, and return their merged answer."""
         if event not in EVENTS or event in CALL_EVENTS:
-            raise UsageError(f"{event} is not an event that happens to a session")
+            raise UsageError(f"{event} is not an event of sessions")
         chosen = self._chosen(event, str(payload.get(SUBJECTS.get(event, ""), "")), None)
         if not chosen:
             return UNTOUCHED
         merged = await self._ask(event, chosen, payload, None)
         blocked = merged.reason if merged.verdict == "deny" else None
         if blocked is not None and event in EVENTS_NOT_BLOCKABLE:
-            self._tell(f"{merged.by} wanted to block what cannot be blocked: {blocked}", None)
+            self._tell(f"{merged.by} cannot block this event: {blocked}", None)
             blocked = None
         return Outcome(blocked, merged.context, merged.stop, merged.by or merged.stop_by)
 

@@ -43,21 +43,22 @@ pytest,py.test | word | -qvxsl -k= -m=text -r= -n= -W=warning -p=plugin --lf --l
     --cov-report=report --timeout= --timeout-method= --reruns= --reruns-delay= --randomly-seed= --snapshot-update
     --log-level= --log-cli-level= --benchmark-only --benchmark-skip --asyncio-mode= --hypothesis-seed=
     --hypothesis-profile= --hypothesis-show-statistics --runslow --junitxml=file --junit-xml=file --html=file
-    --report-log=file --log-file=file | folder_variables=PYTHONPATH
+    --report-log=file --log-file=file | folder_variables=PYTHONPATH argument_files
 tox | tox | -q -v -p= --parallel?= -e= -l -r --recreate --listenvs --skip-missing-interpreters?= --notest |
     after_dashes=
 mypy | word | -p= -m= --strict --ignore-missing-imports --no-error-summary --show-error-codes --python-version=
     --config-file=config --pretty --no-incremental --exclude= --follow-imports= --show-error-context --no-color-output
     --show-column-numbers --warn-unused-ignores --warn-return-any --disallow-untyped-defs --check-untyped-defs
     --no-strict-optional --namespace-packages --explicit-package-bases --package= --module= --platform= -v --verbose
-    --hide-error-context --enable-error-code= --disable-error-code= --non-interactive
+    --hide-error-context --enable-error-code= --disable-error-code= --non-interactive |
+    argument_files
 ruff | | | subcommands
 ruff check | word | -qsnewv --select= --ignore= --extend-select= --extend-ignore= --output-format= --statistics --no-fix
     --show-files --show-settings --exclude= --extend-exclude= --target-version= --line-length= --preview --no-cache
-    --isolated --quiet --verbose --exit-zero --diff --watch --config=read --fix!place --fix-only!place
-    --unsafe-fixes!place --add-noqa!place -o=file --output-file=file
+    --isolated --quiet --verbose --exit-zero --diff --watch --config=settings-file --fix!place --fix-only!place
+    --unsafe-fixes!place --add-noqa!place -o=file --output-file=file | argument_files
 ruff format | word | -qsv --check --diff --exclude= --line-length= --target-version= --preview --no-cache --isolated
-    --quiet --config=read | writes_unless=--check,--diff
+    --quiet --config=settings-file | writes_unless=--check,--diff argument_files
 ruff rule|linter|config | text | --all --output-format=
 black | word | -qvSC -l= -t= --check --diff --line-length= --target-version= --quiet --verbose --color --no-color
     --preview --exclude= --extend-exclude= --include= --skip-string-normalization --skip-magic-trailing-comma --fast

@@ -48,7 +48,7 @@ def copy(call: Invocation) -> list[Use]:
     if target is None:
         return uses
     if target.on < len(words) and words[target.on].globs and words[target.on].value == target.text:
-        uses.append(target.beyond("unknown", f"{target.text} could become several files"))
+        uses.append(target.beyond("unknown", f"{target.text} could expand to several files"))
     sources = operands if into else operands[:-1]
     whole = bool(call.matching("-r", "-R", "-a", "--recursive", "--archive"))
     onto = bool(call.matching("-T", "--no-target-directory"))
@@ -60,7 +60,9 @@ def copy(call: Invocation) -> list[Use]:
         globs = each.on < len(words) and words[each.on].globs
         hides = inner in ("", ".", "..") or globs or onto
         if (whole and hides) or (globs and inner[:1] in (".", "[", "?")):
-            uses.append(each.beyond("unknown", f"{name} of all that is in {each.text} writes names that are not seen"))
+            uses.append(
+                each.beyond("unknown", f"{name} with everything in {each.text} writes files with unknown names")
+            )
         on = each.on if globs else target.on  # the glob is expanded in the target too
         uses.append(Argument("", join(target.text, inner), each.at, on).included("write", flat=whole))
     return [*uses, target.included("write"), *_lost(name, sources, target)]
@@ -85,7 +87,7 @@ def tar(call: Invocation) -> list[Use]:
     bundle = text_of(words[1]) if len(words) > 1 else "-"
     if bundle[:1] != "-":
         if not re.fullmatch(r"[A-Za-z]{1,40}", bundle):
-            return [Argument("", bundle, 1, 1).beyond("unknown", f"{bundle} is not a known bundle of letters")]
+            return [Argument("", bundle, 1, 1).beyond("unknown", f"{bundle} is not a known group of option letters")]
         found = _bundle(call.grammar, words)
     letters = {each: _LONG_MODES.get(each.name, each.name[1:]) for each in found if each.name}
     modes = set(letters.values()) & _MODES
@@ -98,7 +100,7 @@ def tar(call: Invocation) -> list[Use]:
     if unpacks and not any(each.name in ("-O", "--to-stdout") for each in found):
         at = Argument("", folder, unpacks.at, unpacks.at)
         uses.append(at.included("write"))
-        uses.append(at.beyond("write", "it unpacks files whose names stand in the archive", ""))
+        uses.append(at.beyond("write", "it unpacks files with names from the archive", ""))
     if any(each.name == "--remove-files" for each in found):
         uses += [each.beyond("remove", "it removes what it packs") for each in found if not each.name]
     return uses if modes == {"t"} else [*uses, WHOLE.included("alter")]

@@ -154,7 +154,7 @@ _ONLY_SHOWS = ("--check", "--stat", "--numstat", "--summary")
 def apply(call: Invocation) -> list[Use]:
     """Return the effects of ``git apply``. The patch contains the names of the written files, so only an exact rule
     allows the command."""
-    writes = WHOLE.beyond("write", "it writes the files that the patch names", "")
+    writes = WHOLE.beyond("write", "it writes the files named in the patch", "")
     return [WHOLE.included("alter"), *call.uses(), *([] if call.matching(*_ONLY_SHOWS) else [writes])]
 
 
@@ -179,8 +179,13 @@ def restore(call: Invocation) -> list[Use]:
     files = [each for each in found if each.name or each.at > ended]
     paths = [each for each in files if not each.name]
     whole = [each for each in paths if each.text[:1] == ":" or set(normpath(each.text)) <= set("./*")]
-    lost = [each.beyond("alter", f"{each.text} throws every change away") for each in whole]
+    lost = [each.beyond("alter", f"{each.text} discards all changes") for each in whole]
     return [WHOLE.included("alter"), *call.uses(files), *lost]
+
+
+def rm(call: Invocation) -> list[Use]:
+    """Return the effects of ``git rm``. With ``--cached`` the files stay, and only the index is changed."""
+    return [WHOLE.included("alter"), *call.uses(call.options if call.matching("--cached") else None)]
 
 
 def clean(call: Invocation) -> list[Use]:

@@ -1,4 +1,4 @@
-"""Finds every command that a script would start, also commands in the words of wrappers and in text for other
+"""Finds every command that a script would start, including commands in the words of wrappers and in text for other
 shells."""
 
 import re
@@ -202,7 +202,7 @@ class InnerCommands:
                 if found := _BANG.fullmatch(text):
                     self._text(found[1], depth)
         elif run.name in _BUILDERS and any(each.operator.startswith("<<") for each in run.redirects):
-            self.blind.append(f"{run.name} runs what it is given")
+            self.blind.append(f"{run.name} runs the text of its input")
 
     def _setting(self, name: str, value: str, depth: int) -> None:
         """Add the command in the value of a git setting. The value of an alias is a subcommand of git, or a shell
@@ -217,7 +217,7 @@ class InnerCommands:
         self._analysed += 1
         text = text.removeprefix("exec=")  # tar writes the command as exec=command
         if "\0" in text:
-            self.blind.append("it runs text that only the shell will know")
+            self.blind.append("it runs text that is known only when the command runs")
             text = text.replace("\0", "$_")
         inner = analyse(text)
         if not inner.whole:

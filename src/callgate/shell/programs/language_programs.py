@@ -52,7 +52,7 @@ def shell(call: Invocation) -> list[Use]:
         return uses + _script(script)
     if any(each.name in ("--version", "--help") for each in found):
         return uses
-    return [*uses, WHOLE.beyond("code", "it runs what it reads")]
+    return [*uses, WHOLE.beyond("code", "it runs its standard input")]
 
 
 def _script(found: Argument) -> list[Use]:
@@ -69,8 +69,8 @@ def _handed_on(words: Words, start: int) -> list[Use]:
 
 
 def _module(call: Invocation, found: Argument) -> list[Use]:
-    """Return the effects of ``-m``: the effects in the row of the module. A module without a row must be named in the
-    rule."""
+    """Return the effects of ``-m``: the effects that the table lists for the module. A rule must name a module that
+    the table does not list."""
     if found.text in _MODULES:
         same = call.read_program(found.text, tuple(call.words[found.on :]))
         moved = [replace(use, at=use.at + found.on, on=use.on + found.on) for use in same]
@@ -103,7 +103,7 @@ def language(call: Invocation) -> list[Use]:
         return uses + _script(script) + _handed_on(words, script.at + 1)
     if script is None and call.matching("--test"):
         return [*uses, call.matching("--test")[0].included("code", "")]
-    return [*uses, WHOLE.beyond("code", "it runs what it reads")]
+    return [*uses, WHOLE.beyond("code", "it runs its standard input")]
 
 
 def _is_code(found: Argument) -> bool:

@@ -40,6 +40,10 @@ CHECKED: dict[str, re.Pattern[str]] = {
     "go-main": re.compile(r"\.(?:/[\w.-]+)*/?|[\w./-]+\.go"),
     # A repository, a pull request, a resource of a cluster, an image.
     "slug": re.compile(r"#?[\w.-]+(?:/[\w.-]+)?(?::[\w.-]+)?"),
+    # Other formats of kubectl print a file.
+    "output": re.compile(r"json|yaml|name|wide|(?:custom-columns|(?:go-)?template|jsonpath(?:-as-json)?)=.*", re.S),
+    # The value of an option may be a setting instead of a file.
+    "settings-file": re.compile(r"[^=]*"),
     "endpoint": re.compile(r"/?[\w-]+(?:/[\w.{}-]+)*(?:\?[\w=&%+-]*)?"),
     # An address may name a program (``ext::``) or another protocol.
     "address": re.compile(r"(?!-|file:)(?!.*(?:::|://-)).*", re.I | re.S),
@@ -70,10 +74,11 @@ CHECKED: dict[str, re.Pattern[str]] = {
     "time-format": re.compile(r"\+.*", re.S),
     # In BSD style an ``e`` among the letters shows the environment of processes with its secrets.
     "processes": re.compile(r"[^eE]*"),
+    "process-format": re.compile(r"(?!.*env).*", re.I | re.S),
 }
 """Kinds whose value is harmless if the expression matches the whole value. For any other value the rule must
 contain the words."""
-_NAMES = frozenset(("name", "config", "requirement", "address", "local", "go-main"))
+_NAMES = frozenset(("name", "config", "settings-file", "requirement", "address", "local", "go-main"))
 """Kinds whose value may also be the path of a file."""
 _DESTINATIONS = frozenset(("address", "requirement", "remote"))
 """Kinds of places that the program contacts. A rule that contains such a place covers no other place."""
@@ -116,7 +121,7 @@ WHOLE = Argument("", "", 0, 0)
 
 
 def operands_in(words: Words, start: int) -> list[Argument]:
-    """Return each word from ``start`` on as an operand, also words that begin with a dash."""
+    """Return each word from ``start`` on as an operand, including words that begin with a dash."""
     return [Argument("", text_of(word), at, at) for at, word in enumerate(words[start:], start)]
 
 
@@ -255,13 +260,15 @@ def uses_in(grammar: Grammar, arguments: Iterable[Argument]) -> list[Use]:
             operands.append(each)
             continue
         skip = 1 if each.name in grammar.replaces_first else skip
+        if grammar.program.argument_files and each.on > each.at and each.text[:1] == "@":
+            uses.append(each.beyond("load", "@ takes options from a file", each.text[1:]))
         if each.option:
             uses += of_kind(each.option.kind, each)
         else:
             uses.append(each.beyond("unknown", f"{each.name.lstrip('?')} is not an option known to be harmless"))
         if operands and grammar.positional and not grammar.program.options_first:
             # where options end at the first operand, this operand is a file that is written
-            uses.append(each.beyond("unknown", f"{each.name} stands behind a file"))
+            uses.append(each.beyond("unknown", f"{each.name} follows a file name"))
     last = grammar.program.last_operand
     for number, each in enumerate(operands):
         kind = grammar.kinds[min(number + skip, len(grammar.kinds) - 1)]
@@ -273,7 +280,7 @@ def uses_in(grammar: Grammar, arguments: Iterable[Argument]) -> list[Use]:
             and len(each.text) > 1
             and not (grammar.program.safe_options or grammar.program.options_first)
         ):
-            uses += [] if kind == "text" else [each.beyond("unknown", f"{each.text} behind -- may still be an option")]
+            uses += [] if kind == "text" else [each.beyond("unknown", f"{each.text} after -- may still be an option")]
     return uses
 
 
@@ -318,11 +325,11 @@ def loose(words: Words, start: int = 1, *, positional: bool = False) -> list[Use
     for at, word in enumerate(words[start:], start):
         text, why = word.value or "", ""
         if word.value is None:
-            why = "an expansion is not known"
+            why = "the value of an expansion is unknown"
         elif word.globs and not ended and text[0] in "*?[-":
-            why = f"{text} could become an option"
+            why = f"{text} could expand to an option"
         elif word.globs and positional:
-            why = f"{text} could become several files"
+            why = f"{text} could expand to several files"
         if why:
             uses.append(Use(role="unknown", text=text, at=at, on=at, why=why, guess=True))
         ended = ended or text == "--"

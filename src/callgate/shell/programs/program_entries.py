@@ -85,6 +85,8 @@ class Program:
     transparent: bool = False
     """``timeout | … | transparent``: it runs the command in its words with the same rights; a rule for that command is
     enough."""
+    argument_files: bool = False
+    """``strings | … | argument_files``: a word ``@file`` anywhere is replaced by the words in the file."""
     safe_options: bool = False
     """``wc | … | safe_options``: no option, listed or not, runs or writes anything: unknown words are allowed."""
     no_prefix: bool = False
@@ -143,7 +145,7 @@ def names_in(text: str) -> list[str]:
 
 
 class Grammar:
-    """The parsed operands and options of a row.
+    """The parsed operands and options of a row in the table of programs.
 
     above  options of the enclosing programs, which a subcommand accepts too
     """

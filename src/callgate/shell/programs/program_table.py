@@ -41,6 +41,7 @@ _PARSERS: dict[str, Callable[[Invocation], list[Use]]] = {
     "tar": changing_programs.tar,
     **dict.fromkeys(("git checkout", "git restore"), git.restore),
     "git clean": git.clean,
+    "git rm": git.rm,
     "git apply": git.apply,
     "git clone": git.clone,
     "git config": git.config,
@@ -143,7 +144,7 @@ def depends_on_folder(name: str, words: Words) -> bool:
 
 
 def subcommand_at(name: str, words: Words) -> int:
-    """Return the index of the first operand; without an operand, the number of words."""
+    """Return the index of the first operand, or the number of words if there is no operand."""
     found = scan(grammar_of(name), words, head=True)
     return found[-1].at if found and not found[-1].name else len(words)
 
@@ -158,12 +159,13 @@ def _steps(name: str, words: Words, start: int) -> list[Use]:
         return uses + loose(words, start) + (of_kind(alone, WHOLE) if alone else [])
     if f"{name} {step.text}" in PROGRAMS and not unsure(words[step.at]):
         return uses + loose(words[: step.at], start) + _uses(f"{name} {step.text}", words, step.at + 1)
-    why = f"{name} {step.text} is not known"
+    why = f"{name} {step.text} is an unknown subcommand"
     return uses + [each.beyond("unknown", why) for each in operands_in(words, step.at)]
 
 
 def _behind(program: Program, words: Words, start: int) -> int:
-    """Return the index of the ``--`` that separates words for another program; without it, the number of words."""
+    """Return the index of the ``--`` before the words for another program, or the number of words if there is no
+    ``--``."""
     if program.after_dashes is None:
         return len(words)
     return next((at for at, word in enumerate(words[start:], start) if text_of(word) == "--"), len(words))
@@ -183,7 +185,7 @@ def _commands(name: str, grammar: Grammar, words: Words, found: list[Argument]) 
     if not kinds:
         return []
     uses = wrapper_programs.commands(words, found, grammar.kinds.index(kinds[0]), name, shell_text=kinds[0] == "shell")
-    return uses or [WHOLE.beyond("code", f"{name} alone runs what it reads")]
+    return uses or [WHOLE.beyond("code", f"{name} without arguments runs its standard input")]
 
 
 def anything(words: Words) -> list[Use]:
@@ -194,7 +196,9 @@ def anything(words: Words) -> list[Use]:
     roles: tuple[Role, ...] = ("read", "write", "remove") if removes else ("read", "write")
     for each in operands_in(words, 1):
         text = each.text
-        uses.append(each.beyond("unknown", f"{text} is not known: there is no entry for {text_of(words[0])}"))
+        uses.append(
+            each.beyond("unknown", f"{text} is an unknown argument, because {text_of(words[0])} is an unknown program")
+        )
         if text[:1] == "-":
             _, sign, value = text.partition("=")
             text = value if sign else text[2:] if text[2:3] in ("/", "~", ".") else ""

@@ -52,7 +52,7 @@ cut | read | -nsz -b= -c= -d= -f= --bytes= --characters= --delimiter= --fields= 
     read_only safe_options
 tr | text | -cCdst --complement --delete --squeeze-repeats --truncate-set1 | read_only
 tac | read | -br -s= --before --regex --separator= | read_only
-strings | word | -afow -n= -t= -e= -# --all --bytes= --radix= --encoding= | read_only
+strings | word | -afow -n= -t= -e= -# --all --bytes= --radix= --encoding= | read_only argument_files
 sha256sum,md5sum,sha1sum,sha512sum | read | -btz --binary --text --tag --zero | read_only safe_options
 basename,dirname | text | -az -s= --multiple --suffix= --zero | read_only safe_options
 realpath,readlink | read | -efLmnPqsvz --canonicalize --canonicalize-existing --canonicalize-missing --relative-to=
@@ -69,8 +69,8 @@ which | text | -a | read_only
 sleep,seq | text | -w -s= -# | read_only
 tree | read | -adfixCnAqNQpsugDhFvtrcUSJ -L= -I= -P= --gitignore --dirsfirst --filesfirst --prune --noreport --inodes
     --device --du --si --ignore-case --matchdirs --charset= --filelimit= --timefmt= --sort?= | read_only separate_value
-ps | processes | -AadefFlHjLmNTwyZ -o= -p= -C= -u= -U= -t= -g= --sort= --pid= --ppid= --format= --forest --user=
-    --no-headers --cols= | read_only
+ps | processes | -AadefFlHjLmNTwyZ -o=process-format -p= -C= -u= -U= -t= -g= --sort= --pid= --ppid=
+    --format=process-format --forest --user= --no-headers --cols= | read_only
 jq | filter read | -nrjascCMSeR --tab --indent= --seq --stream --unbuffered --slurp --raw-input --null-input
     --compact-output --raw-output --join-output --ascii-output --sort-keys --color-output --monochrome-output
     --exit-status --arg== --argjson== | read_only
@@ -84,7 +84,7 @@ awk,gawk,mawk,nawk | text read | -F= -v= -e= --source= --assign= --field-separat
 def jq(call: Invocation) -> list[Use]:
     """Return the effects of ``jq``. A filter that the shell would expand is not covered."""
     filters = [each for each in call.operands[:1] if unsure(call.words[each.on])]
-    return call.uses() + [each.beyond("unknown", "the shell expand_glob in the filter") for each in filters]
+    return call.uses() + [each.beyond("unknown", "the shell expands a part of the filter") for each in filters]
 
 
 _ALONE = names(

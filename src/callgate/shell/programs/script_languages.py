@@ -37,7 +37,7 @@ def script_uses(text: str, at: int) -> list[Use]:
     while rest := rest.lstrip(_BETWEEN):
         found = _COMMAND.match(rest)
         if found is None or any(_open_bracket(found[name] or "") for name in ("first_text", "last_text", "s_text")):
-            return [script.beyond("unknown", f"the sed script is not understood at {rest[:20]!r}")]
+            return [script.beyond("unknown", f"the sed script cannot be parsed at {rest[:20]!r}")]
         if found["reads"] is not None:
             uses.append(script.included("read", found["reads"]))
         for name in (found["writes"], found["output"]):
@@ -63,17 +63,17 @@ def sed(call: Invocation) -> list[Use]:
     uses += [each.included("read") for each in files]
     for each in places[:1]:
         uses += rewritten(each, [file.text for file in files], each.text)
-    uses += [each.beyond("unknown", f"{each.name} stands there too often") for each in places[1:]]
+    uses += [each.beyond("unknown", f"{each.name} is given more than once") for each in places[1:]]
     if options and call.operands and options[-1].at > call.operands[0].at:
         # where options end at the first operand, it is the script
-        uses.append(options[-1].beyond("unknown", f"{options[-1].name} stands behind a script or a file"))
+        uses.append(options[-1].beyond("unknown", f"{options[-1].name} follows a script or a file"))
     if any(each.on < len(call.words) and unsure(call.words[each.on]) for each in scripts):
-        return [*uses, scripts[0].beyond("unknown", "the shell expand_glob in the script")]
+        return [*uses, scripts[0].beyond("unknown", "the shell expands a part of the script")]
     return uses + script_uses("\n".join(each.text for each in scripts), scripts[-1].on) if scripts else uses
 
 
 def rewritten(option: Argument, files: Sequence[str], suffix: str = "") -> list[Use]:
-    """Return the effects of an option that changes the files in place, and with a suffix keeps the old files under new
+    """Return the effects of an option that changes files in place. With a suffix, the old files are kept under new
     names. A rule that contains the option covers any file of the workspace; otherwise each file needs an Edit rule."""
     why = f"{option.name} writes a file"
     # A suffix may lead to another folder; without a file it is unknown what is written.
@@ -88,8 +88,8 @@ def _kept(path: str, suffix: str) -> str:
 
 
 def rewriting(call: Invocation) -> list[Use]:
-    """Return the effects of formatters and linters. They write their operands with an option such as ``--fix``, or
-    without an option of ``writes_unless`` such as ``--check``."""
+    """Return the effects of formatters and linters. They change the files named as operands if an option such as
+    ``--fix`` is given, or if no option of ``writes_unless``, such as ``--check``, is given."""
     places = [each for each in call.options if each.option and each.option.kind == "place"]
     uses = [WHOLE.included("alter"), *call.uses(each for each in call.arguments if each not in places)]
     for each in places:
@@ -135,7 +135,7 @@ def _end_of_expression(text: str, start: int) -> int:
             continue
         piece = _OF_EXPRESSION.match(text, at)
         if piece is None:
-            raise _NotUnderstood("an expression that does not end")
+            raise _NotUnderstood("an unterminated expression")
         at = piece.end()
     return at + 1
 
@@ -145,13 +145,14 @@ def _end_of_bracket(text: str, start: int) -> int:
     while text[at : at + 1] != "]" or at == first:
         piece = _OF_BRACKET.match(text, at)
         if piece is None:
-            raise _NotUnderstood("brackets that programs read differently")
+            raise _NotUnderstood("brackets that programs parse differently")
         at = piece.end()
     return at + 1
 
 
 def _tokens(text: str) -> tuple[list[tuple[str, str]], bool]:
-    """Return the kind and text of each token, and whether a slash could be a division or start an expression."""
+    """Return the kind and text of each token, and True if a slash may be either a division or the start of an
+    expression."""
     found: list[tuple[str, str]] = []
     at, unclear = 0, False
     while at < len(text):
@@ -202,8 +203,12 @@ def program_uses(text: str, at: int) -> list[Use]:
     try:
         ventures = _first_unsafe_part(text)
     except _NotUnderstood as odd:
-        return [program.beyond("unknown", f"the awk program is not understood: {odd}")]
-    return [program.beyond("code", f"the awk program may reach out with {ventures}")] if ventures else []
+        return [program.beyond("unknown", f"the awk program cannot be parsed: {odd}")]
+    return (
+        [program.beyond("code", f"the awk program may run commands or access files with {ventures}")]
+        if ventures
+        else []
+    )
 
 
 def awk(call: Invocation) -> list[Use]:
@@ -212,10 +217,12 @@ def awk(call: Invocation) -> list[Use]:
         programs, files = files[:1], files[1:]
     uses = call.uses(call.options)
     uses += [each.included("read") for each in files if not _ASSIGNED.match(each.text)]
-    uses += [each.beyond("unknown", "it stands behind a file") for each in files if each.text[:1] == "-" != each.text]
+    uses += [
+        each.beyond("unknown", "the option follows a file name") for each in files if each.text[:1] == "-" != each.text
+    ]
     for each in programs:
         if each.on < len(call.words) and unsure(call.words[each.on]):
-            uses.append(each.beyond("unknown", "the shell expand_glob in the program"))
+            uses.append(each.beyond("unknown", "the shell expands a part of the program"))
         else:
             uses += program_uses(each.text, each.on)
     return uses

@@ -26,9 +26,9 @@ docker compose logs | name | -ft -n= --follow --tail= --timestamps --since= --no
 docker compose up|down|build|start|stop|restart|pull | name | -d --detach --build --no-build --wait --force-recreate
     --no-recreate --remove-orphans --no-cache --pull= --timeout= -t= --no-deps
 kubectl | text | -n= --namespace= -v= --request-timeout= | subcommands
-kubectl get|describe|top|explain|api-resources|version|cluster-info | text | -AwRL -l= -o= --all-namespaces --selector=
-    --output= --watch --show-labels --sort-by= --field-selector= --no-headers --label-columns= -L= --containers
-    --recursive | no_prefix
+kubectl get|describe|top|explain|api-resources|version|cluster-info | text | -AwRL -l= -o=output --all-namespaces
+    --selector= --output=output --watch --show-labels --sort-by= --field-selector= --no-headers --label-columns= -L=
+    --containers --recursive | no_prefix
 kubectl logs | slug | -fp -c= -l= --follow --previous --container= --selector= --tail= --since= --since-time=
     --timestamps --all-containers?= --prefix --max-log-requests= | no_prefix
 gh | | | subcommands
@@ -54,8 +54,8 @@ _SHOWN = ("-w", "--write-out")
 
 
 def curl(call: Invocation) -> list[Use]:
-    """Return the effects of ``curl``. ``@file`` and ``name@file`` send a file. A URL may be a glob, or may have another
-    scheme than http."""
+    """Return the effects of ``curl``. ``@file`` and ``name@file`` send a file. A URL may be a glob, or may have a
+    scheme other than http."""
     uses = call.uses(call.options)
     for each in call.arguments:
         if each.name in ("-o", "--output") and each.text not in ("-", "/dev/null"):
@@ -71,7 +71,7 @@ def curl(call: Invocation) -> list[Use]:
 
 def _address(found: Argument) -> list[Use]:
     if set("{}[]") & set(found.text):
-        return [found.beyond("unknown", "the address is a pattern")]
+        return [found.beyond("unknown", "the URL is a pattern")]
     if _SCHEME.match(found.text) and not re.match(r"https?://", found.text, re.I):
-        return [found.beyond("load", f"{found.text} is not a web address")]
+        return [found.beyond("load", f"{found.text} is not a valid URL")]
     return [found.included("send")]

@@ -32,7 +32,7 @@ class Use:
 
     at       the index of the word that causes the effect
     on       the index of the word with the value
-    granted  a rule for the program includes the effect (``rm:*`` includes the removal of ``rm build``)
+    granted  a rule for the program also allows the effect (``rm:*`` allows that ``rm build`` removes files)
     target   the file ``text`` is only written, like the target of a redirection, so an Edit rule is sufficient (``sort
              -o out``)
     guess    ``text`` may be a path or any other text (``pytest tests``)
@@ -57,10 +57,10 @@ WHY: dict[str, str] = {
     "remove": "removes files",
     "argv": "runs another command",
     "run": "runs another command",
-    "code": "runs code that is not in sight",
-    "load": "loads code or settings from elsewhere",
+    "code": "runs unknown code",
+    "load": "loads other code or settings",
     "enter": "works in another folder",
-    "send": "reaches another place",
+    "send": "contacts another target",
     "alter": "changes something",
     "unknown": "is not known to be harmless",
     "read": "reads a file",

@@ -77,7 +77,7 @@ def commands(words: Words, found: list[Argument], own: int, name: str, *, shell_
     if unread or any(map(unsure, words[1 : start + 1])):
         # An unknown option may take the next word as its value; then the inner command starts later.
         anywhere = Argument("", "", 0, len(words))
-        uses.append(anywhere.beyond("argv", f"where the command of {name} starts is not known"))
+        uses.append(anywhere.beyond("argv", f"the position of the inner command of {name} is unknown"))
     return uses
 
 
@@ -102,14 +102,14 @@ def echo(call: Invocation) -> list[Use]:
 
 def _computed(call: Invocation) -> list[Use]:
     return [
-        each.beyond("run", f"{each.text} would be computed", "")
+        each.beyond("run", f"{each.text} is computed when the command runs", "")
         for each in operands_in(call.words, call.start)
         if _SUBSCRIPT.search(each.text)
     ]
 
 
 def double_bracket(call: Invocation) -> list[Use]:
-    return [WHOLE.beyond("alter", "it computes its words"), *_computed(call)]
+    return [WHOLE.beyond("alter", "its arguments are computed when the command runs"), *_computed(call)]
 
 
 def test(call: Invocation) -> list[Use]:
@@ -139,7 +139,7 @@ def sets(call: Invocation) -> list[Use]:
     changes = WHOLE.beyond("alter", "it changes the shell itself")
     words = [*operands_in(call.words, 0), WHOLE]
     runs = [
-        each.beyond("run", "-C runs its word", each.text[2:] or after.text)
+        each.beyond("run", "-C runs its argument", each.text[2:] or after.text)
         for each, after in pairwise(words)
         if each.text[:2] == "-C"
     ]
@@ -155,7 +155,7 @@ def runs(call: Invocation) -> list[Use]:
         texts = [" ".join(texts)]
     elif name == "alias":
         texts = [text.partition("=")[2] for text in texts]
-    why = f"{name} runs its words later or now"
+    why = f"{name} runs its arguments as a command, perhaps later"
     return [Argument("", text, 0, at).beyond("run", why) for at, text in enumerate(texts, 1)]
 
 
@@ -168,9 +168,9 @@ def cd(call: Invocation) -> list[Use]:
     words = operands_in(call.words, 1)
     uses = [each.included("read") for each in words if each.text[:1] != "-"]
     unclear = any(each.text[:1] in ("-", "\0", "+") or call.words[each.at].globs for each in words)
-    return uses if uses and not unclear else [*uses, WHOLE.beyond("unknown", "where it goes is not known")]
+    return uses if uses and not unclear else [*uses, WHOLE.beyond("unknown", "the target folder is unknown")]
 
 
 def hash(call: Invocation) -> list[Use]:
     text = " ".join(text_of(word) for word in call.words[1:])
-    return [Argument("", text, 0, 1).beyond("load", "it gives names to other programs")] if text else []
+    return [Argument("", text, 0, 1).beyond("load", "it defines aliases of other programs")] if text else []

@@ -24,7 +24,7 @@ _MOST_RUNS = 6
 _MOST_RULES = 3
 _MOST_WORDS = 200
 _LONGEST = 90
-_PLAIN_PATH = late_pattern(r"/[\w .,+@=#%~()\[\]*?/-]*(?<! )")
+_PLAIN_PATH = late_pattern(r"/(?!.*  )[\w .,+@=#%~()\[\]*?/-]*(?<! )")
 _NO_RULE = "no rule covers"
 _YOURS = Origin("user")
 
@@ -36,7 +36,7 @@ class Guard:
     rule: Rule
 
     def __str__(self) -> str:
-        return f"{self.rule.text} {'is denied' if self.rule.effect == 'deny' else 'asks'}"
+        return f"{self.rule.text} {'denies some calls' if self.rule.effect == 'deny' else 'asks about some calls'}"
 
 
 def why_not_allowed(grants: Grants, guard: Guard | None = None) -> str:
@@ -49,21 +49,22 @@ def why_not_allowed(grants: Grants, guard: Guard | None = None) -> str:
     if subject.agent is not None:
         kind = brief(subject.agent, 60)
         rules = [as_offered(f"{AGENTS}({kind})", subject.case)]
-        return f"it starts an agent of type {kind}{_listed(rules) if _all_allow(rules, grants) else ''}"
+        return f"no rule covers starting an agent of type {kind}{_listed(rules) if _all_allow(rules, grants) else ''}"
     name = subject.case.name
     named = next(iter(_living(grants)), None)
     if named is not None:
         return f"{named.text} does not cover this: {grants.why_not(named)}"
     traits = subject.case.traits
     if traits.server:
-        return f"no rule allows this request to the MCP server {brief(traits.server, 60)} yet"
-    would = f"; the rule {name} would" if _all_allow([name], grants) else ""
-    return f"{name} may change something, and no rule covers it{would}"
+        return f"no rule covers requests to the MCP server {brief(traits.server, 60)}"
+    would = f"; the rule {name} would allow this" if _all_allow([name], grants) else ""
+    return f"no rule covers {name}, which may have side effects{would}"
 
 
 def as_offered(rule: str, case: Case) -> str:
-    """Return the rule as a choice of "always" offers it, for the tool of the call; the rule itself if no choice is
-    equal. The reason and the choices of a question must not contradict each other."""
+    """Return the rule in the form in which the answer "always" offers it for the tool of the call. If no offered
+    rule is equal, return the rule unchanged. The reason and the choices of a question must not contradict each
+    other."""
     own = f"{case.name}({rule.partition('(')[2]}"
     return own if any(choice.rule == own for choice in choices_for(case)) else rule
 
@@ -86,15 +87,16 @@ def what_would_run(grants: Grants) -> str:
 def _about_command(grants: Grants, guard: Guard | None) -> str:
     analysis = grants.subject.analysis
     if analysis is None:
-        return f"no rule covers it: {grants.subject.declared.fault or 'it has no command'}"
+        return f"no rule covers the call: {grants.subject.declared.fault or 'its command is missing'}"
     would = _listed(_wanted(grants, analysis))
     whole = next((rule for rule in _living(grants) if rule.content is None), None)
     if whole is not None and guard is not None and grants.guarded is not None:
-        return f"{whole.text} allows it, but {guard}, and nobody can see that this is not it: {grants.guarded}{would}"
+        unclear = f"it is unclear whether that rule applies here: {grants.guarded}"
+        return f"{whole.text} allows the call, but {guard}, and {unclear}{would}"
     if whole is not None:
         return f"{whole.text} does not cover this: {grants.why_not(whole)}{would}"
     if analysis.fault is not None:
-        return f"rules on commands do not cover {analysis.fault}"
+        return f"rules for commands do not cover this syntax: {analysis.fault}"
     rules = _command_rules(grants)
     answer = _tried(grants, analysis, rules)
     if isinstance(answer, shell.Granted):  # its words are covered
@@ -177,7 +179,7 @@ def _about_files(grants: Grants) -> str:
     more = f" and {len(closed) - 1} more" if len(closed) > 1 else ""
     far = "" if first.inside else ", outside the workspace"
     would = _on_files(WRITING, closed, grants) if grants.subject.declares_paths else ""
-    return f"it changes {brief(first.spelled)}{more}{far}{would}"
+    return f"no rule covers changes of {brief(first.spelled)}{more}{far}{would}"
 
 
 def _on_files(tool: str, accesses: Sequence[PathAccess], grants: Grants) -> str:
@@ -203,7 +205,7 @@ def _listed(texts: Sequence[str]) -> str:
     if not texts or len(texts) > _MOST_RULES or any(len(text) > _LONGEST for text in texts):
         return ""
     *most, last = texts
-    return f"; {', '.join(most)}{' and ' if most else ''}{last} would allow it"
+    return f"; {', '.join(most)}{' and ' if most else ''}{last} would allow this"
 
 
 def _all_allow(texts: Sequence[str], grants: Grants) -> bool:
