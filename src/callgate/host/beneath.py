@@ -55,8 +55,8 @@ class OpenFolder:
     @classmethod
     @contextmanager
     def resolved(cls, path: str) -> Generator["OpenFolder"]:
-        """Open the folder at a resolved path, and close it on leaving. Raise OSError if a component of the path was
-        replaced by a link meanwhile."""
+        """Open the folder at a resolved path, and close it when the ``with`` block ends. Raise OSError if a component
+        of the path was replaced by a link meanwhile."""
         top = os.path.splitdrive(path)[0] + "/"
         parts = [part for part in path[len(top) :].split("/") if part]
         with cls.held(top) as root, root.below(parts) as folder:
@@ -64,8 +64,8 @@ class OpenFolder:
 
     @contextmanager
     def below(self, parts: Sequence[str]) -> Generator["OpenFolder"]:
-        """Open a folder below this one without following links, and close it on leaving. Raise OSError if it does
-        not exist."""
+        """Open a folder below this folder without following links, and close it when the ``with`` block ends. Raise
+        OSError if it does not exist."""
         path = os.path.join(self.path, *parts)
         if self.descriptor is None:
             os.stat(path)
@@ -182,7 +182,7 @@ def _looked_at(entries: Iterable[os.DirEntry[str]]) -> Iterator[tuple[str, os.st
 
 def _opened(name: str, flags: int, folder: int | None) -> int:
     if folder is not None and (name in ("", ".", "..") or "/" in name or not _is_usable(name)):
-        raise OSError(errno.EINVAL, "is not a usable name", name)
+        raise OSError(errno.EINVAL, "is not a valid name", name)
     try:
         return os.open(name, flags | _NO_LINK, dir_fd=folder)
     except OSError as error:
@@ -191,7 +191,7 @@ def _opened(name: str, flags: int, folder: int | None) -> int:
             raise
         if not stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             raise
-        raise OSError(errno.ELOOP, "leads over a symbolic link", name) from error
+        raise OSError(errno.ELOOP, "contains a symbolic link", name) from error
 
 
 def _is_usable(name: str) -> bool:

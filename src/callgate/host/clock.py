@@ -11,10 +11,10 @@ CATCH_UP_SECONDS = 0.5
 
 
 class LoopClock:
-    """The Clock of the running event loop, which may be a virtual one.
+    """The Clock of the running event loop, which may be a virtual loop.
 
     A clock can outlive its loop, so the running loop is looked up again after the cached loop has stopped. It is not
-    looked up on each use, because each lookup calls getpid.
+    looked up at each use, because each lookup calls getpid.
     """
 
     def __init__(self) -> None:

@@ -52,7 +52,7 @@ class Launcher:
         env = {os.fsencode(name): os.fsencode(value) for name, value in command.env.items()}
         request: guard.Request = ([*map(os.fsencode, command.argv)], env, os.fsencode(command.cwd), numbers)
         if any(b"\0" in text for text in (*request[0], *env, *env.values(), request[2])):
-            raise ValueError("a NUL character cannot be handed to a program")
+            raise ValueError("a NUL character cannot be passed to a program")
         ours, theirs = socket.socketpair()
         with theirs:
             try:
@@ -76,13 +76,13 @@ class Launcher:
                 self._requests = None
                 with suppress(ChildProcessError):
                     os.waitpid(self._pid, 0)
-            raise OSError("the process that starts commands ended at once; is its Python interpreter whole?")
+            raise OSError("the process that starts commands exited immediately; check its Python installation")
 
     def _begin(self) -> None:
         if self._owner < 0:
             atexit.register(self.close)
         if not sys.executable:
-            raise UsageError("commands are started by a Python interpreter, and sys.executable does not name one")
+            raise UsageError("commands are started by a Python interpreter, but sys.executable is not one")
         OWN_ENVIRONMENT.before_commands()
         ours, theirs = socket.socketpair()
         with theirs:

@@ -26,13 +26,19 @@ _CODE_FOLDERS = late_pattern(
     r"|CLASSPATH|LD_.*|DYLD_.*|GIT_(?:EXEC_PATH|TEMPLATE_DIR|CONFIG.*)|MANPATH|XDG_.*_DIRS"
 )
 """Variables in which programs find code or settings to load."""
+_READ_BY_PROGRAMS = late_pattern(
+    r"PYTHON(?:PATH|HOME|STARTUP|USERBASE)|LD_(?:LIBRARY_PATH|PRELOAD|AUDIT)|DYLD_.*|GIT_(?:EXEC_PATH|TEMPLATE_DIR)|LOCPATH"
+    r"|GCONV_PATH|OPENSSL_(?:CONF|MODULES|ENGINES)|RIPGREP_CONFIG_PATH|DOCKER_CONFIG|MAGIC|NODE_(?:PATH|OPTIONS)|CLASSPATH|RUBY(?:LIB|OPT)|PERL5(?:LIB|OPT|DB)|PERLLIB|AWK(?:LIB)?PATH"
+)
+"""Variables in which programs that only read find code or settings to load."""
 _STATED = frozenset(("PWD", "OLDPWD"))
 """Variables that state a folder of the workspace; no program loads code from it."""
 _WITH_PASSWORD = late_pattern(r"://[^/?#\s]*:[^/?#\s]*@")
 
 
 def scrubbed(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables except secrets, recognised by their names, and except URLs that contain a password."""
+    """Return the environment without variables whose names suggest a secret, and without URLs that contain a
+    password."""
     return {name: value for name, value in environ.items() if not secret(name, value)}
 
 
@@ -55,8 +61,8 @@ GIT_OVERRIDES = {"core.fsmonitor": "", "core.hooksPath": os.devnull, "safe.bareR
 
 
 def command_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment without secrets, without variables that change the shell or wait for input, and without
-    folders of PATH that depend on the working folder."""
+    """Return the environment for commands. Secrets, variables that change the shell or make programs wait for input,
+    and folders of PATH that depend on the working folder are removed."""
     kept = {name: value for name, value in scrubbed(environ).items() if name not in _DROPPED}
     kept["PATH"] = absolute_path(kept.get("PATH", SYSTEM_PATH))
     return {name: value for name, value in kept.items() if not name.startswith("BASH_FUNC_")} | _SET
@@ -89,13 +95,13 @@ _CREDENTIALS = (
 
 
 def holds_git_settings(path: str) -> bool:
-    """Return True for a path in a git directory, and for settings of git in other places."""
+    """Return True if the path is in a git directory or is a file with git settings."""
     parts = path.split("/")
     return ".git" in parts or parts[-1] in (".gitconfig", ".gitmodules")
 
 
 def without_credentials(text: str) -> str:
-    """Return settings of git, or addresses that git prints, with passwords and tokens masked."""
+    """Return git settings, or the output of git, with passwords and tokens masked."""
     for pattern, kind in _CREDENTIALS:
         text = pattern.sub(lambda found, kind=kind: f"{found[1]}[masked:{kind}]", text)
     return text
@@ -105,7 +111,7 @@ class OwnEnvironment:
     """Protects the environment of this process, which contains model keys.
 
     Programs get a scrubbed copy. But on Linux any program of the same user can read the environment from ``/proc``
-    unless the process is set to not dumpable. ``keep_private`` requests this setting, which is made before the first
+    unless the process is set to not dumpable. ``keep_private`` requests this setting; it takes effect before the first
     command starts. Only the command line requests it, because a program that embeds Callgate may need a debugger.
     """
 
@@ -116,8 +122,8 @@ class OwnEnvironment:
         self._private = True
 
     def before_commands(self) -> None:
-        """Set this process to not dumpable if that was requested. Debuggers and core dumps then fail for this
-        process, not for the programs that it starts."""
+        """Set this process to not dumpable if ``keep_private`` was called. Debuggers and core dumps then fail for
+        this process, not for the programs that it starts."""
         if self._private and sys.platform.startswith("linux"):
             from ctypes import CDLL  # slow to import
 
@@ -138,20 +144,20 @@ def absolute_path(path: str) -> str:
 
 
 def fixed_path(path: str, *writable: str) -> str:
-    """Return the folders of PATH whose programs commands cannot replace: absolute folders outside the writable folders
-    in which not every user can create files."""
+    """Return the folders of PATH in which commands cannot replace programs: absolute folders that are outside the
+    writable folders and in which not every user can create files."""
     return os.pathsep.join(each for each in absolute_path(path).split(os.pathsep) if not is_writable(each, *writable))
 
 
 def known_first(path: str, *writable: str) -> str:
-    """Return PATH with the folders whose programs commands can replace at its end."""
+    """Return PATH, with the folders in which commands can replace programs at its end."""
     fixed = fixed_path(path, *writable).split(os.pathsep)
     return os.pathsep.join(dict.fromkeys((*filter(None, fixed), *absolute_path(path).split(os.pathsep))))
 
 
 def replaceable_program(name: str, path: str, *writable: str) -> str | None:
-    """Return the file that PATH finds for the name of a program if commands can replace it, or a link on the way to it;
-    None if they cannot, or if there is no such program."""
+    """Return the path of a program found in PATH if commands can replace its file or a link that leads to the file.
+    Return None otherwise, or if the program is not found."""
     found = file = shutil.which(name, path=absolute_path(path)) if path else None
     for _ in range(_MOST_LINKS):
         if file is None or is_writable(os.path.dirname(file), *writable):
@@ -163,8 +169,8 @@ def replaceable_program(name: str, path: str, *writable: str) -> str | None:
 
 
 def fixed_environment(environ: Mapping[str, str], *writable: str) -> dict[str, str]:
-    """Return the variables of a command that must not load files from the writable folders: PATH without such folders,
-    and no variable that names one or that lists relative folders with code."""
+    """Return the variables of a command that must not load files from the writable folders. PATH contains no
+    writable folders. Variables that name a writable folder, or that list relative folders with code, are removed."""
     kept = {
         name: value
         for name, value in environ.items()
@@ -174,9 +180,25 @@ def fixed_environment(environ: Mapping[str, str], *writable: str) -> dict[str, s
     return {**kept, "PATH": fixed_path(environ.get("PATH", SYSTEM_PATH), *writable)}
 
 
+def reading_environment(environ: Mapping[str, str], *writable: str) -> dict[str, str]:
+    """Return the variables of a command that only reads, or that runs no files of the project. PATH begins with the
+    folders in which commands cannot replace programs. Variables that name code or settings of programs are kept only
+    if their paths are absolute and not writable."""
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if not _READ_BY_PROGRAMS.fullmatch(name) or all(_is_fixed(each, *writable) for each in value.split(os.pathsep))
+    }
+    return {**kept, "PATH": known_first(environ.get("PATH", SYSTEM_PATH), *writable)}
+
+
+def _is_fixed(path: str, *writable: str) -> bool:
+    return os.path.isabs(path) and not is_writable(path, *writable)
+
+
 def is_writable(path: str, *writable: str) -> bool:
-    """Return True if the path leads to a place below the writable folders, or below a folder in which every user can
-    create files. A missing path is judged by its nearest existing parent."""
+    """Return True if the path is below the writable folders, or below a folder in which every user can create files.
+    Links are followed. A missing path is judged by its nearest existing parent."""
     real = os.path.realpath(path)
     if any(_beneath(real, each) for each in writable):
         return True

@@ -42,7 +42,7 @@ def open_regular(path: Path | str, flags: int = os.O_RDONLY, *, follow: bool = T
     """Open a regular file without blocking and return its descriptor. Raise NotRegular for any other kind of file.
 
     flags   the flags of ``os.open``; a created file gets the mode 0600
-    follow  whether ``path`` may be a link
+    follow  True if ``path`` may be a link
     """
     try:
         # opening a device can have side effects
@@ -69,7 +69,7 @@ def read_regular(path: Path | str, most: int, *, follow: bool = True, dir_fd: in
 
 def _check_regular(status: os.stat_result, path: Path | str) -> None:
     if stat.S_ISLNK(status.st_mode):
-        raise OSError(errno.ELOOP, "it is a symbolic link", os.fspath(path))
+        raise OSError(errno.ELOOP, "is a symbolic link", os.fspath(path))
     if not stat.S_ISREG(status.st_mode):
         what = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
         raise NotRegular(errno.EINVAL, f"it is {what}", os.fspath(path))

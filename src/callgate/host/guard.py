@@ -242,7 +242,7 @@ def _start(request: Request, descriptors: list[int]) -> int | OSError:
 
 
 def _restricted(spawn: Callable[[], int | OSError], ruleset: int) -> int | OSError:
-    """Call ``spawn`` in a thread that Landlock restricts, with the process that it starts, but without the guard."""
+    """Call ``spawn`` in a thread that Landlock restricts. The started process inherits the restriction."""
     from threading import Thread  # rarely needed
 
     results: list[int | OSError] = [OSError(errno.EPERM, "", "Landlock")]
@@ -431,7 +431,7 @@ class _Guard:
                 _signal(pid, signal.SIGTERM)
 
     def kill(self) -> bool:
-        """Stop all processes of the tree, so that they start no others, then kill them. Return True if none is left."""
+        """Stop all processes of the tree, so that they start no more, then kill them. Return True if none is left."""
         until = time.monotonic() + _PATIENCE
         while time.monotonic() < until:
             stopped: set[int] = set()

@@ -30,8 +30,8 @@ def host_name(host: str) -> str:
 class HttpTarget:
     """The target of a request.
 
-    host  without brackets and port
-    path  with the query
+    host  the host without brackets and port
+    path  the path with the query
     """
 
     secure: bool
@@ -50,6 +50,6 @@ def target_of(url: str) -> HttpTarget:
     parts = urlsplit(url)
     secure = parts.scheme == "https"
     if not (secure or parts.scheme == "http") or not parts.hostname:
-        raise ValueError("an address begins with https:// or http:// and a host")
+        raise ValueError("a URL must begin with https:// or http:// and a host")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return HttpTarget(secure, parts.hostname, parts.port or (443 if secure else 80), path)

@@ -1,9 +1,8 @@
 """Sends one HTTP/1.1 request at a time, to an address that was checked after its name was resolved.
 
-A name can resolve to any address, and to a different one a moment later. So each name is resolved once, the caller
-checks all its addresses, and the connection is made to one of the checked addresses. The name is only used for TLS
-and the Host header. Redirects are not followed. Proxies of the environment are not used, because a proxy hides the
-address.
+A name can resolve to any address, and to a different address a moment later. So each name is resolved once, the caller
+checks all its addresses, and the connection is made to one of the checked addresses. The name is only used for TLS and
+the Host header. Redirects are not followed. Proxies of the environment are not used, because a proxy hides the address.
 """
 
 import socket
@@ -90,7 +89,7 @@ class HttpClient:
         except (OSError, HTTPException, ValueError, AttributeError, zlib.error) as error:
             # an encrypted socket shut down by another thread raises AttributeError
             if self._stopped:
-                raise HttpError("it was stopped") from error
+                raise HttpError("the request was cancelled") from error
             if isinstance(error, OSError):
                 raise
             raise HttpError(str(error) or type(error).__name__) from error
@@ -100,7 +99,7 @@ class HttpClient:
             connection.close()
 
     def _connect(self, target: HttpTarget, addresses: Callable[[str, int], Sequence[str]]) -> socket.socket:
-        failure = OSError("no address could be reached")
+        failure = OSError("no IP address could be reached")
         for address in addresses(target.host, target.port)[:MOST_ADDRESSES]:
             sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
             try:
@@ -131,7 +130,7 @@ class HttpClient:
     def _set_socket(self, sock: socket.socket) -> None:
         with self._lock:
             if self._stopped:
-                raise HttpError("it was stopped")
+                raise HttpError("the request was cancelled")
             self._socket = sock
 
     def _body(self, response: HTTPResponse) -> tuple[bytes, bool]:
@@ -139,7 +138,7 @@ class HttpClient:
         a small compressed body can be huge."""
         coding = (response.getheader("Content-Encoding") or "identity").strip().lower()
         if coding not in ("identity", "gzip", "x-gzip", "deflate"):
-            raise HttpError(f"the answer is packed as {coding!r:.40}, which cannot be read")
+            raise HttpError(f"the answer is compressed as {coding!r:.40}, which is not supported")
         unpack = None if coding == "identity" else zlib.decompressobj(wbits=47)  # gzip or zlib, by its header
         parts: list[bytes] = []
         size = 0
@@ -153,5 +152,5 @@ class HttpClient:
             parts.append(data)
             size += len(data)
         if self._stopped:
-            raise HttpError("it was stopped")
+            raise HttpError("the request was cancelled")
         return b"".join(parts)[: self._most], size > self._most

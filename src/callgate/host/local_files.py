@@ -78,10 +78,10 @@ class LocalFiles:
         _check_thread()
         place = self._resolver.resolve_path(path)
         if place.fault is not None:
-            raise ToolFailure(f"{path!r} is not a usable path: {place.fault}")
+            raise ToolFailure(f"{path!r} is not a valid path: {place.fault}")
         if not place.inside and len(place.hops) > 1:
-            told = f"{path} leads over a symbolic link out of the workspace, to {place.resolved}"
-            raise ToolFailure(f"{told}: give that path itself, so that it can be decided about.")
+            told = f"{path} leaves the workspace through a symbolic link, to {place.resolved}"
+            raise ToolFailure(f"{told}: use the path of the target, so that it can be checked.")
         return place
 
     @contextmanager

@@ -57,7 +57,7 @@ class LocalOutput:
         data = data if self._clean is None else self._clean(data)
         try:
             if self.size + len(data) > MOST_BYTES:
-                raise OSError(f"it has reached {MOST_BYTES:,} bytes")
+                raise OSError(f"the limit of {MOST_BYTES:,} bytes is reached")
             while data:
                 data = data[os.write(self._descriptor, data) :]
         except OSError as error:

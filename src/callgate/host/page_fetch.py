@@ -58,7 +58,7 @@ class PageFetch:
         self.stop = self._client.stop
 
     def run(self, url: str) -> FetchedPage:
-        """Return the page. Raise ToolFailure if it cannot be fetched."""
+        """Fetch and return the page. Raise ToolFailure if it cannot be fetched."""
         first = url
         for _ in range(MOST_REDIRECTS + 1):
             page = self._one(url)
@@ -74,15 +74,15 @@ class PageFetch:
     def _one(self, url: str) -> FetchedPage:
         host = self._rules.host_of(url)
         if host is None:
-            raise ToolFailure(f"{url} is not a plain http or https address, so it is not fetched.")
+            raise ToolFailure(f"{url} is not a valid http or https URL, so it is not fetched.")
 
         def checked(name: str, port: int) -> Sequence[str]:
             found = self._resolve(name, port)
             refused = [address for address in found if self._rules.refuses(address, host)]
             if refused:
                 raise ToolFailure(
-                    f"{host} is at {refused[0]}, an address of this machine, its network or its cloud: nothing is "
-                    "fetched from there."
+                    f"{host} is at {refused[0]}, an address of this machine, its network or its cloud, "
+                    "so the page is not fetched."
                 )
             return found
 

@@ -38,8 +38,8 @@ _STABLE_PROC_LINKS = ("self", "thread-self", "mounts", "net")
 class PathWalk:
     """The result of resolving a path.
 
-    hops   as in ResolvedPath
-    fault  the reason why no system accepts the path; None if the path is valid
+    hops   the hops, as in ResolvedPath
+    fault  the reason why the path is invalid on every system; None if the path is valid
     """
 
     hops: tuple[str, ...]
@@ -78,7 +78,8 @@ class Resolver:
         return self.folded(self.walk(path).resolved)
 
     def plain(self, path: str) -> str | None:
-        """Return a path relative to the root, found lexically; None if the path may be outside the root."""
+        """Return the path relative to the root, computed without file access; None if the path may be outside the
+        root."""
         for alias in self._aliases:
             if path.startswith(alias):
                 path = path[len(alias) :]
@@ -182,26 +183,26 @@ class _Walker:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            self._fail(f"the path cannot be looked at: {error.strerror}")
+            self._fail(f"the path cannot be read: {error.strerror}")
             return None
 
     def _follow(self, link: str, name: str, status: os.stat_result) -> bool:
-        """Replace a link by its target. Return False if the target cannot be resolved; the link is then kept as a
-        component."""
+        """Replace a link by its target. If the target cannot be resolved, keep the link as a component and return
+        False."""
         self.links += 1
         if self.links > MOST_LINKS:
-            return self._stop("the path leads in a circle, or over too many links")
+            return self._stop("the path contains a cycle of links, or too many links")
         try:
             target = os.readlink(link)
         except OSError as error:
             return self._stop(f"a link on the path cannot be read: {error.strerror}")
         if name not in _STABLE_PROC_LINKS and status.st_dev == _proc_device():
-            self._fail(f"the path leads over {link}, which is another place for every program")
+            self._fail(f"the path contains the link {link}, which is a different place for each process")
         elif (found := _UNSEEN.search(target)) is not None:
-            self._fail(f"a link on the path leads to a name with {_character_name(found[0])} in it")
+            self._fail(f"a link on the path has a target whose name contains {_character_name(found[0])}")
         whole = os.path.join(self.here, target, *reversed(self.todo))
         if len(whole) > LONGEST_PATH:
-            return self._stop("the path becomes too long over its links")
+            return self._stop("the path is too long after its links are resolved")
         self.hops.append(lexical(whole))
         if os.path.isabs(target):
             self._go_on(whole, "")
@@ -256,13 +257,13 @@ def oddity(path: str) -> str | None:
     if (found := _UNSEEN.search(path)) is not None:
         return f"the path contains {_character_name(found[0])}"
     if _SURROGATE.search(path):
-        return "the path contains half a character"
+        return "the path contains a lone surrogate"
     if _TILDE.match(path):
-        return "the path starts with ~, which only a shell expands: write the whole path"
+        return "the path starts with ~, which only a shell expands: write the absolute path"
     if _ADDRESS.match(path):
-        return "the path is an address, not a path"
+        return "this is a URL, not a path"
     if os.sep == "/" and _OTHER_SYSTEM.match(path):
-        return "the path is one of another system"
+        return "the path has the syntax of another operating system"
     return next((fault for part in path.split("/") if (fault := _odd_part(part)) is not None), None)
 
 
@@ -277,25 +278,25 @@ def _odd_part(part: str) -> str | None:
 
         seen = unicodedata.normalize("NFKC", part)
     if seen.strip() in (".", ".."):
-        return f"a part of the path looks like {seen.strip()} and is not"
+        return f"a part of the path looks like {seen.strip()} but is not"
     if seen.count("/") or seen.count("\\") > part.count("\\"):
-        return "a part of the path has something like a slash in its name"
+        return "a part of the path contains a character that looks like a slash"
     return None
 
 
 def _character_name(character: str) -> str:
-    return f"a character that cannot be seen (U+{ord(character):04X})"
+    return f"an invisible character (U+{ord(character):04X})"
 
 
 def _unwalkable(path: str) -> str | None:
     if len(path) > LONGEST_PATH:
         return f"the path is longer than {LONGEST_PATH} characters"
     if "\0" in path:
-        return "the path contains a NUL"
+        return "the path contains a NUL character"
     try:
         os.fsencode(path)
     except UnicodeEncodeError:
-        return "the path contains half a character"
+        return "the path contains a lone surrogate"
     return None
 
 

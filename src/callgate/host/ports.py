@@ -45,8 +45,8 @@ class Files(Protocol):
     the workspace must be named by its own path, so that the gate judges the path that is opened. The resolved path is
     opened one component at a time without following links, so that it cannot be redirected meanwhile.
 
-    All methods block: call them in a worker thread. Tools that are plain functions run in one. ToolFailure is the
-    only exception.
+    All methods block: call them in a worker thread. Tools that are plain functions run in a worker thread. ToolFailure
+    is the only exception.
     """
 
     @property
@@ -69,7 +69,7 @@ def files_of(host: object) -> Files:
     """Return the files of a host. Raise ToolFailure if the host has none."""
     found: Files | None = host_part(host, "files")
     if not hasattr(found, "entries"):  # an isinstance check of the protocol takes longer than reading a file
-        raise ToolFailure("This session has no files: its host offers none.")
+        raise ToolFailure("This session has no files: its host does not provide files.")
     return cast(Files, found)
 
 
@@ -103,7 +103,8 @@ class Command:
 
 
 class GuardLost(OSError):
-    """The guard process of a program was killed: the program may have run completely, in part or not at all."""
+    """Raised if the guard process of a program was killed: the program may have run completely, in part or not at
+    all."""
 
     def __init__(self) -> None:
         super().__init__("the process that watches the command was killed")
@@ -197,13 +198,13 @@ class Confinement(Protocol):
         ...
 
     def outside(self, command: Command) -> Command:
-        """Return the command as it runs outside the sandbox: its variables name no folder in which a command inside
-        can write."""
+        """Return the command for a run outside the sandbox. Its variables name no folder in which commands inside
+        the sandbox can write."""
         ...
 
     @property
     def report(self) -> Callable[[str], None]:
-        """Called with a note for the user."""
+        """The callback that receives notes for the user."""
         ...
 
     def watch(self, text: str) -> Callable[[bool], Sequence[str]]:
@@ -244,7 +245,7 @@ class OutputFile(Protocol):
     def read(self, at: int, most: int) -> bytes: ...
 
     def finish(self) -> None:
-        """Write the buffered rest of the output. Nothing may be appended afterwards."""
+        """Write the buffered output. Nothing may be appended afterwards."""
         ...
 
 
@@ -252,7 +253,7 @@ def new_output(host: object, name: str) -> OutputFile:
     """Create an output file of a host. Blocks. Raise ToolFailure if the host does not support output files."""
     make = host_part(host, "new_output")
     if make is None:
-        raise ToolFailure("This session keeps no output: its host offers no files for it.")
+        raise ToolFailure("This session cannot store output: its host has no output files.")
     made: OutputFile = make(name)
     return made
 
@@ -261,5 +262,5 @@ def processes_of(host: object) -> Processes:
     """Return the interface of a host for processes. Raise ToolFailure if the host does not support processes."""
     found = host_part(host, "processes")
     if not isinstance(found, Processes):
-        raise ToolFailure("This session cannot start programs: its host offers no processes.")
+        raise ToolFailure("This session cannot run commands: its host has no processes.")
     return found

@@ -29,7 +29,7 @@ _END, _KILL = 1, 2
 class Finished:
     """The result of a program.
 
-    returncode  negative for a signal
+    returncode  the exit code; negative for a signal
     cut         True if an output was longer than the limit; its beginning is kept
     """
 
@@ -59,8 +59,8 @@ async def run_process(
     later. No process is left when this function returns or raises, except after a second cancel.
 
     limit   the maximum size of each output in bytes
-    linger  how many more seconds output is read if child processes keep it open after a normal exit
-    place   called in a thread; returns the command to run instead, for example inside a sandbox
+    linger  the number of seconds after a normal exit in which output of child processes is still read
+    place   a callback that returns the command to run instead, for example inside a sandbox; called in a thread
     """
     _check_system()
     from callgate.host.program_run import ProgramRun  # rarely needed at start

@@ -57,7 +57,7 @@ class ProgramRun:
         self.pid = self.guard = -1
         self.returncode: int | None = None
         self.was_ended = False
-        """True if it was ended by an order."""
+        """True if Callgate ended the program."""
 
     def order(self, order: Order) -> None:
         with self._lock:
@@ -72,10 +72,10 @@ class ProgramRun:
                 self._line.order(guard.OUTLIVE, self._outlives)
 
     def on_started(self) -> None:
-        """Called in the program's thread when the program was started."""
+        """Called after the program was started, in the program's thread."""
 
     def on_ended(self) -> None:
-        """Called in the program's thread when the program has exited and its output has ended."""
+        """Called after the program has exited and its output has ended, in the program's thread."""
 
     def _pass_on(self) -> None:
         if self._line is not None and self._ordered:

@@ -94,7 +94,7 @@ class BackgroundTask:
         if self.status != "running":
             return False
         if self._stopping:
-            status, detail = "killed", "it was stopped" if status == "completed" else detail
+            status, detail = "killed", "stopped by the user or the model" if status == "completed" else detail
         self.status, self.detail, self.ended = status, detail, now
         self._over.set()
         return True
@@ -188,7 +188,7 @@ class BackgroundTasks:
         return [task for task in self.all() if task.record.owner == owner]
 
     def mark_reported(self, task: BackgroundTask) -> None:
-        """Mark a task as reported and remove its record, because the next start need not list the task."""
+        """Mark a task as reported and remove its record, so that the next start of Callgate does not list the task."""
         if not task.is_reported and self._folder is not None:
             self.watch(in_thread(partial(self.forget, task)))
         task.is_reported = True
@@ -213,7 +213,7 @@ class BackgroundTasks:
         found = [self._movable.pop(each) for each in wanted if each in self._movable]
         for move in found:
             move()
-        return None if found else "no command is running that could be moved to the background"
+        return None if found else "no running command can be moved to the background"
 
     # ---- tasks that outlive Callgate ----------------------------------------------------------------------------
 
@@ -270,7 +270,7 @@ class BackgroundTasks:
             if code is not None:
                 self.settle(task, *ending_of(code))
             elif over:
-                self.settle(task, "killed", "it was killed from outside, or ended together with the machine")
+                self.settle(task, "killed", "it was killed by another process, or the machine was shut down")
 
         task.refresh = refresh
 
@@ -310,5 +310,5 @@ def tasks_of(host: object) -> BackgroundTasks:
     """Return the background tasks of a host. Raise ToolFailure if the host has none."""
     found = host_part(host, "tasks")
     if not isinstance(found, BackgroundTasks):
-        raise ToolFailure("This session has no background tasks: its host offers none. Run it in the foreground.")
+        raise ToolFailure("This session has no background tasks. Run the command in the foreground.")
     return found

@@ -1,7 +1,7 @@
 """Runs blocking work in threads. A blocked thread does not delay the others.
 
-A tool may never return. So workers are daemon threads and their number is not limited. Only idle workers are counted
-and reused.
+A tool may never return. So workers are daemon threads and their number is not limited. A limited number of idle workers
+is kept for reuse.
 """
 
 from asyncio import AbstractEventLoop, CancelledError, Future, get_running_loop
@@ -128,7 +128,7 @@ class Threads:
             return None, stay
 
     def _report(self, job: "_Job[Any]") -> None:
-        """Wake the event loop once for all jobs that end before it runs."""
+        """Wake the event loop, once for all jobs that end before the loop runs."""
         with self._lock:
             ended = self._ended.setdefault(job.loop, [])
             ended.append(job)

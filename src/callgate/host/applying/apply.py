@@ -45,12 +45,12 @@ def _refuse_overlap(plans: Sequence[PlannedFile], recovered: Sequence[Recovered]
     wanted = {"/".join((*plan.folder, plan.name)) for plan in plans}
     for each in recovered:
         if each.outcome == "unfinished" and not wanted.isdisjoint(each.paths):
-            why = f"an earlier change of the same files, {each.label}, is half applied and cannot be finished yet"
+            why = f"an earlier change of the same files, {each.label}, is partly applied and cannot be completed yet"
             raise ToolFailure(f"Nothing was changed: {why}: {_first_items(each.left)}")
 
 
 class _Apply:
-    """The run of one apply.
+    """The state of one apply.
 
     emptied  folders that are removed at the end if they are empty
     """
@@ -78,7 +78,7 @@ class _Apply:
         differences = [f"{each.plan.path}: {found}" for each in self._files if (found := each.difference()) is not None]
         if differences:
             raise ToolFailure(
-                "Nothing was changed, because files are not as the preview found them: " + _first_items(differences)
+                "Nothing was changed, because files have changed since the preview: " + _first_items(differences)
             )
         done: list[FileReplacement] = []
         current: FileReplacement | None = None
@@ -99,8 +99,8 @@ class _Apply:
                 raise
             told = f"Could not write {where}: {error.strerror or error}"
             if left:
-                later = ": that is done when the session starts again, or before the next change"
-                told = f"{told}; could not put back {_first_items(left)}"
+                later = ": this happens when the session is resumed, or before the next change"
+                told = f"{told}; could not restore {_first_items(left)}"
                 raise HalfApplied(told + (later if self._journal.is_kept else "")) from error
             raise ToolFailure(f"{told}; nothing was changed") from error
         self._finish()

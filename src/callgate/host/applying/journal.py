@@ -65,7 +65,9 @@ def lock_journal(folder: Path) -> Generator[None]:
         make_folders(folder, 0o700)
         descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
     except OSError as error:
-        raise ToolFailure(f"Nothing was changed: no journal can be kept in {folder}: {error.strerror}") from error
+        raise ToolFailure(
+            f"Nothing was changed: the journal cannot be written in {folder}: {error.strerror}"
+        ) from error
     try:
         with suppress(ImportError):  # a system without fcntl has no lock
             import fcntl
@@ -130,8 +132,8 @@ class ApplyJournal:
 
 
 def open_entries(folder: Path, root: str) -> list[ApplyEntry]:
-    """Return the entries of a workspace's unfinished applies. If the caller holds the journal lock, all of them were
-    interrupted; otherwise some may be running."""
+    """Return the entries of a workspace's unfinished applies. If the caller holds the journal lock, all of these
+    applies were interrupted; otherwise some may be running."""
     names: list[str] = []
     with suppress(FileNotFoundError, NotADirectoryError):
         names = sorted(os.listdir(folder))
@@ -140,7 +142,8 @@ def open_entries(folder: Path, root: str) -> list[ApplyEntry]:
 
 
 def applied_entries(folder: Path, session: str) -> dict[str, ApplyEntry]:
-    """Return the entries of a session's applied changes that the history has not recorded, by their history names."""
+    """Return the journal entries of a session's applied changes that the history has not recorded, by their names in
+    the history."""
     found: dict[str, ApplyEntry] = {}
     with suppress(FileNotFoundError, NotADirectoryError):
         for name in sorted(os.listdir(folder)):

@@ -19,7 +19,7 @@ class PlannedFile:
     """The planned change of one file.
 
     folder  the resolved folder, relative to the workspace; a link at the file name itself is not followed
-    like    the file whose owner, mode and attributes a new file gets; None for the file's own
+    like    the file whose owner, mode and attributes are copied; None if the file keeps its own attributes
     """
 
     path: str
@@ -92,7 +92,7 @@ def _place(path: str, resolver: Resolver) -> tuple[Parts, str]:
         raise ToolFailure(f"{path!r} does not name a file")
     fault = resolver.walk(path).fault
     if fault is not None:
-        raise ToolFailure(f"{path!r} is not a usable path: {fault}")
+        raise ToolFailure(f"{path!r} is not a valid path: {fault}")
     folder = resolver.parts_beneath(above)
     if folder is None:
         raise ToolFailure(f"{path} is outside the workspace {resolver.root}")

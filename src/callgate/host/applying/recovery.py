@@ -31,11 +31,11 @@ class Recovered:
 
     @property
     def text(self) -> str:
-        text = f"{self.label or 'a change'} was cut short when a program ended"
+        text = f"{self.label or 'a change'} was interrupted when Callgate ended"
         if self.outcome == "unfinished":
-            return f"{text} and is half applied; it cannot be finished yet: {'; '.join(self.left)}"
-        text = f"{text}; it is {self.outcome} now"
-        return f"{text}, but for {'; '.join(self.left)}" if self.left else text
+            return f"{text} and is partly applied; it cannot be completed yet: {'; '.join(self.left)}"
+        text = f"{text} and is now {self.outcome}"
+        return f"{text}, except {'; '.join(self.left)}" if self.left else text
 
 
 def recover(root: Path | str, journal: Path) -> list[Recovered]:
@@ -58,7 +58,7 @@ def recover_locked(root: str, journal: Path) -> list[Recovered]:
 
 
 def _recover_entry(entry: ApplyEntry, top: OpenFolder, journal: Path) -> Recovered | None:
-    """Recover one apply. Return None if it had already ended and only temporary files were left."""
+    """Recover one apply. Return None if the apply had already ended and only temporary files were left."""
     files = [_InterruptedFile(each, top) for each in entry.files]
     paths = tuple(each.path for each in files)
     folders = {each.swap.folder for each in files} | {parts[:-1] for parts in (*entry.made, *entry.emptied)}
@@ -98,7 +98,7 @@ def _complete_or_undo(files: "list[_InterruptedFile]", *, back: bool) -> tuple[b
         elif not forward and state == "new" and each.can_undo():
             each.swap.undo()
         elif not forward and state == "new":
-            left.append(f"{each.path}: what it was is not kept any more")
+            left.append(f"{each.path}: its old content is no longer stored")
     return forward, left
 
 
@@ -136,7 +136,8 @@ class _InterruptedFile:
     def can_undo(self) -> bool:
         """Return True if the old content is still available.
 
-        A created file has no old content; if its staged copy exists, this apply created the file.
+        A file that was created has no old content. It can be removed if its staged copy still exists, because the
+        copy proves that this operation created the file.
         """
         if self._before is None:
             return self._after is None or self._hash(self.swap.staged) == self._after

@@ -75,23 +75,23 @@ class FileReplacement:
             with self.swap.opened() as folder:
                 return self._difference(folder)
         except FileNotFoundError:
-            return None if self.plan.before is None else "is not there"
+            return None if self.plan.before is None else "does not exist"
         except OSError as error:
             return error.strerror or str(error)
 
     def _difference(self, folder: OpenFolder) -> str | None:
         plan, status = self.plan, folder.status(self.plan.name)
         if stat.S_ISLNK(status.st_mode) and not plan.link_before:
-            return "is a symbolic link: name the file that it leads to"
+            return "is a symbolic link: use the path of its target"
         if not stat.S_ISLNK(status.st_mode) and not stat.S_ISREG(status.st_mode):
             return "is not a regular file"
         if plan.before is None:
             return "exists already"
         if plan.link_before:
             if not stat.S_ISLNK(status.st_mode):
-                return "is no symbolic link"
+                return "is not a symbolic link"
             self._found = status
-            return None if link_target(folder, plan.name) == plan.before else "leads elsewhere"
+            return None if link_target(folder, plan.name) == plan.before else "is a link to another target"
         with open(folder.opened(plan.name), "rb") as file:
             self._found = found = os.fstat(file.fileno())
             self._attributes = attributes_of(file.fileno())
@@ -99,7 +99,7 @@ class FileReplacement:
                 return f"has the mode {stat.S_IMODE(found.st_mode):o}, not {plan.mode_before:o}"
             if isinstance(plan.before, Stored):
                 same = found.st_size == plan.before.size and hash_of(file) == plan.before.sha256
-                return None if same else f"has other content, {found.st_size} bytes"
+                return None if same else f"has different content, {found.st_size} bytes"
             now = file.read(len(plan.before) + _CHUNK)
         return None if now == plan.before else _first_difference(plan.before, now, found.st_size)
 
@@ -144,7 +144,7 @@ class FileReplacement:
             return
         with self.swap.opened() as folder:
             if self._found is not None and _identity(folder.status(self.plan.name)) != _identity(self._found):
-                raise OSError("it was changed by another program just now")
+                raise OSError("another program has just changed it")
             self.swap.commit(folder)
 
     def undo(self) -> bool:
@@ -199,14 +199,14 @@ def attributes_of(descriptor: int) -> dict[str, bytes]:
 
 def _first_difference(before: bytes, now: bytes, size: int) -> str:
     if b"\0" in before or b"\0" in now:
-        return f"has other content, {size} bytes instead of {size_of(before)}"
+        return f"has different content, {size} bytes instead of {size_of(before)}"
     was, has = before.splitlines(), now.splitlines()
     at = next(
         (n for n, (one, other) in enumerate(zip(was, has, strict=False)) if one != other), min(len(was), len(has))
     )
     if at == len(was) == len(has):
-        return "has other line ends"
-    return f"has other content: line {at + 1} is now {_shown(has, at)}, was {_shown(was, at)}"
+        return "has different line endings"
+    return f"has different content: line {at + 1} is now {_shown(has, at)}, was {_shown(was, at)}"
 
 
 def _shown(lines: list[bytes], at: int) -> str:

@@ -49,7 +49,7 @@ class Swap:
             _rename(folder, self.staged, self.name)
 
     def undo(self) -> None:
-        """Restore the old file, or remove a created one."""
+        """Restore the old file, or remove the file if it was created."""
         with self.opened() as folder:
             if self.before is not None:
                 _rename(folder, self.backup, self.name)
@@ -127,8 +127,8 @@ def remove_folders(top: OpenFolder, folders: Iterable[Parts]) -> bool:
 
 
 def sync_folders(top: OpenFolder, folders: Iterable[Parts]) -> None:
-    """Sync all folders, except missing and unreadable ones. If a sync fails, raise OSError after the other folders
-    were synced."""
+    """Sync the folders. Missing and unreadable folders are skipped. If a sync fails, raise OSError after the other
+    folders were synced."""
     failure: OSError | None = None
     for parts in set(folders):
         try:
@@ -159,7 +159,7 @@ def pieces(stored: Stored) -> Iterator[bytes]:
             seen.update(piece)
             yield piece
     if seen.hexdigest() != stored.sha256:
-        raise OSError(errno.EIO, f"{stored.path} is damaged, or has changed since it was looked at")
+        raise OSError(errno.EIO, f"{stored.path} is damaged, or has changed since it was read")
 
 
 def hash_of(file: BinaryIO) -> str:

@@ -1,5 +1,5 @@
-"""Locks a workspace, so that applies to the workspace, to its parent folders and to folders inside it exclude each
-other.
+"""Locks a workspace, so that two processes cannot apply changes at the same time to the workspace, its parent folders
+or folders inside it.
 
 The lock also works between programs and hosts that use different journals.
 """

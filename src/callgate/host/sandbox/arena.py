@@ -35,7 +35,8 @@ _VICTIM = "import sys; sys.stdin.read()"
 
 
 class Arena:
-    """The targets of the attacks in a new folder. The context manager creates the folder and removes it on leaving.
+    """The targets of the attacks in a new folder. The context manager creates the folder, and removes it when the
+    ``with`` block ends.
 
     program  the script that runs the attacks
     names    the names of its attacks; words in a name determine the files of an attack (see ``attacks.Spot``)
@@ -94,7 +95,7 @@ class Arena:
         self.serve(stack, port)
 
     def serve(self, stack: ExitStack, port: int) -> None:
-        """Start the allowed host and the proxy. ``port`` is the port of the attacked listener."""
+        """Start the HTTP server of the allowed host, and the proxy. ``port`` is the port of the attacked listener."""
         allowed = self.facts["allowed"] = self._serve_pages(stack)
         hosts = (f"localhost:{allowed}", f"{_REBOUND}:{port}", *self.more_hosts)
         self.proxy = HostProxy(self.rules(hosts), self.resolve)
@@ -208,7 +209,7 @@ class Arena:
         if process.returncode == 0 and reports:
             return reports, ""
         lines = error.decode(errors="replace").strip().splitlines()
-        return reports, lines[-1] if lines else f"the attacks ended with {process.returncode}"
+        return reports, lines[-1] if lines else f"the escape tests ended with exit code {process.returncode}"
 
     # ---- judging ----------------------------------------------------------------------------------------------------
 

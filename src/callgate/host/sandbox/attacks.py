@@ -191,8 +191,8 @@ def write_kernel_setting(arena: ArenaFacts, at: Spot) -> bool:
 
 
 WALLS: Mapping[str, tuple[Attack, ...]] = {
-    "files outside": (write_outside, create_outside, write_over_symlink, write_over_leftover_descriptor),
-    "protected places": (write_kept, replace_kept, create_new),
+    "files outside the workspace": (write_outside, create_outside, write_over_symlink, write_over_leftover_descriptor),
+    "protected files": (write_kept, replace_kept, create_new),
     "secrets": (read_secret, read_environment_of_victim),
     "network": (connect_tcp, connect_unix, tunnel_to_host_not_allowed, tunnel_to_name_of_own_machine),
     "processes": (signal_victim, type_into_terminal),
@@ -243,8 +243,8 @@ def proxy_port() -> int | None:
 
 
 def tunnel(at: Spot, host: str, port: int, proxy: int | None = None) -> None:
-    """Send the name of the attack to the listener at ``port`` through a tunnel of the proxy to this host. Without a
-    proxy, as outside of a sandbox, connect directly."""
+    """Open a tunnel through the proxy to this host, and send the name of the attack to the listener at ``port``.
+    Connect directly if there is no proxy, as outside a sandbox."""
     proxy = proxy or proxy_port()
     with socket.create_connection(("127.0.0.1", proxy or port), timeout=5) as channel:
         if proxy:
@@ -254,10 +254,10 @@ def tunnel(at: Spot, host: str, port: int, proxy: int | None = None) -> None:
 
 
 def request(text: str) -> None:
-    """Send a request to the proxy and read the whole answer. Raise PermissionError if there is no proxy."""
+    """Send a request to the proxy and read the whole answer. Raise PermissionError if no proxy is set."""
     proxy = proxy_port()
     if proxy is None:
-        raise PermissionError("there is no proxy")
+        raise PermissionError("no proxy is set")
     with socket.create_connection(("127.0.0.1", proxy), timeout=5) as channel:
         channel.sendall(text.replace("\n", "\r\n").encode())
         check_answer(channel)
@@ -295,8 +295,8 @@ def exited(child: int) -> bool:
 
 
 def in_child(work: Callable[[], object]) -> bool:
-    """Call a function in a child process, for effects that cannot be undone. Raise PermissionError if the function
-    fails."""
+    """Call a function in a child process, because its effects cannot be undone. Raise PermissionError if the
+    function fails."""
     child = os.fork()
     if child == 0:
         try:

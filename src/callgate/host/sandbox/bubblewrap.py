@@ -23,6 +23,10 @@ KEPT = ("/run/current-system", "/run/opengl-driver")
 # Owned by root even without capabilities; other users cannot write to them.
 _KERNEL = tuple(f"/proc/{name}" for name in ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "mtrr", "scsi"))
 
+# bubblewrap's first process keeps the descriptor of the lock file open. Over ``/proc/1/fd`` a command could open this
+# file again, outside the mounts of the sandbox, and write to it.
+_FIRST_PROCESS = "/proc/1"
+
 # Runs inside before a command with a proxy: it creates the proxy's socket, sends it over the line and executes the
 # command, which gets neither. Python ignores two signals, which the command must not inherit.
 _SEND_SOCKET = f"""\
@@ -124,6 +128,7 @@ def _path(name: str) -> str:
 
 def _mounts(profile: Profile, bound: tuple[Binding, ...], closed: str) -> Iterator[str]:
     yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+    yield from _hidden_folder(_FIRST_PROCESS)
     yield from ("--bind", profile.scratch, "/tmp") if profile.scratch else ("--tmpfs", "/tmp")
     for folder in EMPTIED:
         yield from ("--tmpfs", folder)
@@ -140,4 +145,8 @@ def _mounts(profile: Profile, bound: tuple[Binding, ...], closed: str) -> Iterat
             case "hide file":
                 yield from ("--ro-bind", closed, each.path)
             case "hide folder" | "hold":
-                yield from ("--perms", "0555", "--tmpfs", each.path, "--remount-ro", each.path)
+                yield from _hidden_folder(each.path)
+
+
+def _hidden_folder(path: str) -> tuple[str, ...]:
+    return ("--perms", "0555", "--tmpfs", path, "--remount-ro", path)

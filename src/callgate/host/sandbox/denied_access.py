@@ -31,15 +31,15 @@ class DeniedAccess:
         place = self.place or "something"
         match self.wanted:
             case "write":
-                return f"it wanted to write {place}" if self.place else "it wanted to write where it must not"
+                return f"write access to {self.place or 'a protected path'}"
             case "read":
-                return f"it wanted to read {place}"
+                return f"read access to {place}"
             case "network":
-                return f"it wanted to reach {self.place or 'the network'}"
+                return f"network access to {self.place}" if self.place else "network access"
             case "sandbox":
-                return f"the sandbox could not be made ({place})"
+                return f"the sandbox could not be created ({place})"
             case "kernel":
-                return "it wanted something of the kernel that the sandbox refuses, such as tracing or a namespace"
+                return "a system call, such as tracing or creating a namespace"
 
 
 _BARE = r"(?:[\w.~@+-]*/[^\s:'\"(),]*|[\w-]*\.[\w.-]+)"

@@ -354,8 +354,8 @@ def _written(plan: Plan) -> list[str]:
 
 
 def open_places(top: str, closed: Iterable[str]) -> list[str]:
-    """Return the files and folders below ``top`` that contain no closed path, as few as possible. Links are left
-    out."""
+    """Return the smallest list of files and folders that contains everything below ``top`` except the closed paths
+    and links."""
     inside = [path for path in closed if path == top or path.startswith(top.rstrip("/") + "/")]
     if not inside:
         return [top]

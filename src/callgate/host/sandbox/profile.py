@@ -12,7 +12,7 @@ class Profile:
     """The paths that a command in a sandbox may access, absolute and resolved. A deeper path takes precedence.
 
     root        the workspace, which is writable
-    writable    more writable places; everything else is read-only
+    writable    other writable places; everything else is read-only
     read_only   read-only places inside writable places; a place in a subfolder can be moved together with that
                 subfolder
     reserved    places directly in a writable place that are read-only, and cannot be created if they are missing
@@ -52,17 +52,17 @@ def flaw(profile: Profile) -> str | None:
     """Return the reason why a profile cannot be enforced on this machine; None if it can."""
     for top in (*profile.tops, *((profile.scratch,) if profile.scratch else ())):
         if not os.path.isabs(top) or os.path.normpath(top) == "/":
-            return f"{top} cannot be writable as a whole: choose a folder in it"
+            return f"{top} must not be writable as a whole: choose a folder in it"
         if os.path.realpath(top) != top or not os.path.isdir(top):
-            return f"{top} is not a folder, or leads over a link"
+            return f"{top} is not a folder, or its path contains a link"
         if _top_of(profile, top) is not None:
-            return f"{top} is in a writable folder, where a command could put something else in its place"
+            return f"{top} is in a writable folder, so a command could replace it"
     for place in profile.reserved:
         if os.path.dirname(place) not in profile.tops:
-            return f"{place} is not directly in a writable folder, so it cannot be held"
+            return f"{place} is not a direct child of a writable folder, so its creation cannot be blocked"
     for place in (*profile.read_only, *profile.reserved):
         if os.path.islink(place) and _top_of(profile, place) is not None:
-            return f"{place} is a link, and a link can be replaced by a command that may write in its folder"
+            return f"{place} is a link, which a command could replace"
     return None
 
 

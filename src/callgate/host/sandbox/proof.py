@@ -53,6 +53,6 @@ class Proof:
         if self.fault or self.holds:
             return self.fault
         if self.escaped:
-            return f"{len(self.escaped)} attacks got out: {', '.join(each.name for each in self.escaped[:5])}"
+            return f"{len(self.escaped)} escape tests succeeded: {', '.join(each.name for each in self.escaped[:5])}"
         tried = {each.name for each in self.outcomes if each.outcome == "held"}
-        return f"not tried: {', '.join(name for name in INDISPENSABLE if name not in tried)}"
+        return f"escape tests not run: {', '.join(name for name in INDISPENSABLE if name not in tried)}"

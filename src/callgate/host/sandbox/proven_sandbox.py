@@ -23,9 +23,11 @@ Watch = Callable[[], Callable[[bool], tuple[dict[str, str], str]]]
 _MOST_REMEMBERED = 10_000
 _LONGEST = 200
 _MOST_PLACES = 150  # for bubblewrap, which reads the table of all mounts for each of them
-ASK_AGAIN = "If it needs that, send the same command again: a person is then asked to run it outside"
+ASK_AGAIN = (
+    "If the command needs this, send the same command again; the user is then asked to run it without the sandbox"
+)
 NONE_IN_FORCE = "no sandbox is in force, so commands that do more than read need your approval"
-NO_HOSTS = "sandbox.allow_hosts has no effect: the sandbox in force has no network of its own, so no host is reached"
+NO_HOSTS = "sandbox.allow_hosts has no effect: this kind of sandbox cannot allow single hosts"
 
 
 class ProvenSandbox:
@@ -50,8 +52,8 @@ class ProvenSandbox:
         report: Callable[[str], None] = lambda note: None,
     ) -> None:
         """
-        sandbox  the sandbox, or a function that tests the sandboxes of this machine and returns the best one, or the
-                 reason why there is none
+        sandbox  the sandbox, or a function that tests the sandboxes of this machine and returns the best sandbox, or
+                 the reason why there is none
         hosts    the hosts that commands may reach
         proxy    returns the proxy for these hosts, or None if the sandbox does not isolate the network
         files    the time of the last review of the workspace
@@ -86,8 +88,8 @@ class ProvenSandbox:
         return self._sandbox is not None or bool(self.why_none)
 
     def test(self) -> str:
-        """Test the sandbox if it is not tested yet. Return a note for the user; empty if all is well, or if the
-        sandbox was tested before. Blocks for about 0.1 s at the first test of a boot."""
+        """Test the sandbox if it is not tested yet. Return a note for the user, or an empty text if there is nothing
+        to report. Blocks for about 0.1 s at the first test of a boot."""
         with self._lock:
             if self.is_tested:
                 return ""
@@ -122,18 +124,19 @@ class ProvenSandbox:
     def _why_outside(self, command: str) -> str | None:
         refused = self._refused.get(command)
         if refused is not None:
-            return f"inside the sandbox it failed: {refused}"
+            return f"the sandbox blocked this command: {refused}"
         try:
             why = flaw(self._known_profile())
         except SandboxRefused as error:
             why = str(error)
-        return why and f"it cannot run inside the sandbox: {why}"
+        return why and f"the command cannot run in the sandbox: {why}"
 
     def unreviewed(self, call_id: str) -> str | None:
-        """Return which file of the workspace changed since a person last allowed a command that may run such files, or
-        None. If the command of this call runs outside, the files count as reviewed from now on."""
+        """Return the file of the workspace that changed since a person last allowed a command that may run such
+        files, or the reason why the files cannot be compared; None if no file changed. If the command of this call
+        runs outside, the files count as reviewed from now on."""
         now = time.time_ns()
-        found = "no review of its files is stored" if self._files is None else self._files.first_changed()
+        found = "no review of these files is stored" if self._files is None else self._files.first_changed()
         if found is not None:
             while len(self._reviews) >= _MOST_REMEMBERED:
                 self._reviews.pop(next(iter(self._reviews)))
@@ -180,8 +183,8 @@ class ProvenSandbox:
         """Return a function to call when the command ``text``, which was wrapped before, has ended. It looks for
         protected files that the command created and returns lines about them. It blocks, and any thread may call it.
 
-        The parameter of the function is True to rename these files, which is certain for a command in the foreground.
-        The next call of the command then asks to run it outside.
+        The parameter of the returned function is True for a command in the foreground: the files are then renamed, and
+        the next call of the command asks to run it outside.
         """
         check = None if self._created is None or self._sandbox is None else self._created()
 
@@ -196,9 +199,7 @@ class ProvenSandbox:
                 self._refused[text] = DeniedAccess("write", ", ".join(found)[:_LONGEST])
             if unseen and not self._is_unseen_told:
                 self._is_unseen_told = True
-                lines.append(
-                    f"The workspace is very large: files with keys or passwords below {unseen} may be readable."
-                )
+                lines.append(f"The workspace is very large: commands may be able to read secrets below {unseen}.")
             return tuple(lines)
 
         return report
@@ -220,8 +221,8 @@ class ProvenSandbox:
         return self._last
 
     def outside(self, command: Command) -> Command:
-        """Return the command with variables that name no folder in which a command inside can write; the command
-        itself if no sandbox is in force."""
+        """Return the command for a run outside the sandbox: its variables name no folder in which commands inside
+        the sandbox can write. Return the command itself if no sandbox is in force."""
         if self._sandbox is None:
             return command
         places = () if self._files is None else (self._files.root,)
@@ -243,8 +244,8 @@ def _lines_about(found: dict[str, str], renamed: bool) -> Iterator[str]:
     """Return a line for each protected file that a command created, with its new name."""
     for old, new in found.items():
         if old != new:
-            yield f"The sandbox refused it: {old} needs your approval and is named {new} now. {ASK_AGAIN}"
+            yield f"Blocked by the sandbox: {old} needs the approval of the user and was renamed to {new}. {ASK_AGAIN}"
         elif renamed:
-            yield f"{old} was created in the sandbox and could not be renamed. Programs may read it without a question."
+            yield f"{old} was created in the sandbox and could not be renamed. Programs may load it without a question."
         else:
             yield f"{old} appeared while a command ran in the sandbox in the background. Check it before you use it."

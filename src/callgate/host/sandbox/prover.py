@@ -3,7 +3,8 @@
 An attack that fails without a sandbox proves nothing: its outcome is ``untried``, with the reason. A sandbox is
 proven if no attack succeeded, the indispensable attacks were tried, and a command can work inside the sandbox.
 
-The self-test runs only a few attacks, which succeed on any machine without a sandbox, so it runs them inside alone.
+The self-test runs a few attacks that succeed on every machine without a sandbox, so it runs them only inside the
+sandbox.
 """
 
 import subprocess
@@ -56,11 +57,11 @@ def prove(
             reports, fault = arena.run(sandbox.wrap(arena.command(), arena.profile(), line))
             inside = arena.succeeded(reports)
             if not fault and not arena.was_written:
-                fault = "a command inside cannot write in the workspace"
+                fault = "a command in the sandbox cannot write to the workspace"
             if not fault and line is not None and not arena.was_reached:
-                fault = "a command inside cannot reach a host that is allowed"
+                fault = "a command in the sandbox cannot reach an allowed host"
     except (OSError, SandboxRefused, subprocess.SubprocessError) as error:
-        fault = f"the attacks could not be run: {error}"
+        fault = f"the escape tests could not run: {error}"
         return Proof(sandbox.backend, fault=fault)
     if fault:
         return Proof(sandbox.backend, fault=fault)
@@ -79,10 +80,10 @@ def _no_rules(hosts: Sequence[str]) -> NoReturn:
 
 
 def _outcome_of(name: str, reports: Reports, inside: frozenset[str], control: Control) -> AttackOutcome:
-    outcome, why = reports.get(name, ("", "it did not say what happened"))
+    outcome, why = reports.get(name, ("", "the escape test reported no result"))
     if name in inside or not outcome:
         return AttackOutcome(name, "escaped", why)
     if name not in control.succeeded:
-        why = control.reports[name][1] or "it does not succeed here without a sandbox either"
+        why = control.reports[name][1] or "the escape test fails on this machine without a sandbox too"
         return AttackOutcome(name, "untried", why)
     return AttackOutcome(name, "held", why)

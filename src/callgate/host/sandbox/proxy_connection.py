@@ -73,39 +73,41 @@ class ProxyConnection:
             async with asyncio.timeout(_HEAD_SECONDS):
                 head = await reader.readuntil(END)
         except (asyncio.LimitOverrunError, TimeoutError):
-            raise _Refused("431 Request Header Fields Too Large", "the head of the request is too long") from None
-        asked = UnreadableRequest("its head is too long") if len(head) > LARGEST_HEAD else None
+            raise _Refused("431 Request Header Fields Too Large", "the header of the request is too long") from None
+        asked = UnreadableRequest("its header is too long") if len(head) > LARGEST_HEAD else None
         asked = asked or read_head(head, self._rules.normal)
         if isinstance(asked, UnreadableRequest):
             if asked.host:
                 self._on_decision(HostDecision(asked.host, allowed=False, why=asked.why))
-            raise _Refused("400 Bad Request", f"the request is not passed on: {asked.why}")
+            raise _Refused("400 Bad Request", f"the request is refused: {asked.why}")
         return asked
 
     async def _connect(self, asked: ProxyRequest) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if not self._rules.allows(asked.host):
-            raise self._refusal(asked, f"it is not in {SETTING}")
+            raise self._refusal(asked, f"the host is not in {SETTING}")
         try:
             addresses = await _resolve_in_daemon(self._resolve, host_name(asked.host), asked.port)
         except OSError as error:
-            self._on_decision(HostDecision(asked.host, allowed=True, why=f"it is not found: {error}"))
-            raise _Refused("502 Bad Gateway", f"{asked.host} is not found: {error}") from None
+            self._on_decision(HostDecision(asked.host, allowed=True, why=f"the host was not found: {error}"))
+            raise _Refused("502 Bad Gateway", f"{asked.host} was not found: {error}") from None
         for address in addresses:
             if self._rules.refuses(address, asked.host):
-                raise self._refusal(asked, f"it is at {address}, an address of this machine, its network or its cloud")
+                raise self._refusal(
+                    asked, f"its IP address {address} belongs to this machine, its network or its cloud"
+                )
         self._on_decision(HostDecision(asked.host, allowed=True))
-        why = "it has no address"
+        why = "it has no IP address"
         for address in addresses[:MOST_ADDRESSES]:
             try:
                 async with asyncio.timeout(CONNECT_SECONDS):
                     return await asyncio.open_connection(address, asked.port)
             except (OSError, TimeoutError) as error:
-                why = str(error) or "it does not answer"
+                why = str(error) or "no answer"
         raise _Refused("502 Bad Gateway", f"{asked.host} cannot be reached: {why}")
 
     def _refusal(self, asked: ProxyRequest, why: str) -> _Refused:
         self._on_decision(HostDecision(asked.host, allowed=False, why=why))
-        return _Refused("403 Forbidden", f"the sandbox refuses {asked.host}: {why}")
+        return _Refused("403 Forbidden", f"the sandbox blocks {asked.host}: {why}")
 
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]

@@ -62,13 +62,13 @@ def read_head(data: bytes, normal: Normal) -> ProxyRequest | UnreadableRequest:
     for line in rest:
         found = _FIELD.fullmatch(line)
         if found is None:
-            return UnreadableRequest("a line of its head cannot be read")
+            return UnreadableRequest("a line of its header is invalid")
         fields.append((found[1], found[2]))
     if (tunnel := _CONNECT.fullmatch(first)) is not None:
         return _parse_authority(tunnel[1], normal)
     plain = _PLAIN.fullmatch(first)
     if plain is None:
-        return UnreadableRequest("it is neither CONNECT host:port nor a request with a whole http:// address")
+        return UnreadableRequest("it is neither CONNECT host:port nor a request with an absolute http:// URL")
     asked = _parse_authority(plain[2], normal)
     return asked if isinstance(asked, UnreadableRequest) else _rewrite(asked, plain, fields, normal)
 
@@ -76,7 +76,7 @@ def read_head(data: bytes, normal: Normal) -> ProxyRequest | UnreadableRequest:
 def _parse_authority(authority: str, normal: Normal) -> ProxyRequest | UnreadableRequest:
     found, host = _AUTHORITY.fullmatch(authority), normal(authority)
     if found is None or host is None:
-        return UnreadableRequest("its host can be read in more than one way", authority[:100])
+        return UnreadableRequest("its host is ambiguous", authority[:100])
     return ProxyRequest(host, int(found[1] or 80))
 
 
@@ -88,9 +88,9 @@ def _rewrite(
         by_name.setdefault(name.lower(), []).append(value)
     hosts, length = by_name.get("host", []), _length(by_name)
     if len(hosts) > 1 or any(normal(each) != asked.host for each in hosts):
-        return UnreadableRequest(f"its Host says {' and '.join(hosts)[:100]}", asked.host)
+        return UnreadableRequest(f"its Host header is {' and '.join(hosts)[:100]}", asked.host)
     if length is None:
-        return UnreadableRequest("the length of its body is not plain", asked.host)
+        return UnreadableRequest("the length of its body is ambiguous", asked.host)
     named = {each.strip().lower() for value in by_name.get("connection", ()) for each in value.split(",")}
     dropped = (_OF_A_CONNECTION | named) - {"content-length", "transfer-encoding"}
     kept = [

@@ -1,4 +1,4 @@
-"""Converts a command into a command that runs it in a sandbox."""
+"""Wraps commands so that they run in a sandbox."""
 
 import hashlib
 import os
@@ -80,9 +80,9 @@ class Sandbox:
     def _wrap(self, command: Command, profile: Profile, line: ProxyLine | None) -> Command:
         why = flaw(profile)
         if line is not None and not self.has_network:
-            why = f"{self.backend} has no network of its own"
+            why = f"{self.backend} cannot isolate the network"
         if why is not None:
-            raise SandboxRefused(f"the sandbox cannot be made: {why}")
+            raise SandboxRefused(f"the sandbox cannot be created: {why}")
         handed = () if line is None else (line.descriptor,)
         whole = {**self._environment(command.env, profile), **({} if line is None else line.variables())}
         loading = {name: value for name, value in whole.items() if _LOADING.fullmatch(name)}
@@ -101,7 +101,7 @@ class Sandbox:
                 stays=line is not None,
             )
             if len(os.fsencode(argv[-1])) > bubblewrap.LONGEST_SCRIPT:
-                raise SandboxRefused("the sandbox cannot be made: the workspace has too many protected files")
+                raise SandboxRefused("the sandbox cannot be created: the workspace has too many protected files")
         elif self.backend == "seatbelt":
             argv = seatbelt.sandboxed_argv(command.argv, profile)
         else:
@@ -113,7 +113,9 @@ class Sandbox:
     ) -> tuple[str, ...]:
         place = str(LAUNCHER)
         if any(place.startswith(f"{top}/") for top in profile.tops) and not _is_kept(place, profile):
-            raise SandboxRefused(f"the sandbox cannot be made: its program {place} lies where commands can write")
+            raise SandboxRefused(
+                f"the sandbox cannot be created: its program {place} is in a folder where commands can write"
+            )
         words = [sys.executable, "-I", "-S", str(LAUNCHER), "--filter", self._filter, "--chdir", command.cwd]
         if self.backend == "namespaces":
             words += ["--namespaces", "--lock", self._lock(profile), "--closed", self._closed]
@@ -166,10 +168,10 @@ def missing(backend: Backend) -> str | None:
     if not sys.platform.startswith("linux"):
         return "this is not Linux"
     if os.uname().machine not in MACHINES:
-        return f"there is no seccomp filter for {os.uname().machine}, only for {', '.join(MACHINES)}"
+        return f"seccomp filters exist only for {', '.join(MACHINES)}, not for {os.uname().machine}"
     if backend == "bubblewrap":
         return None if bubblewrap_program() else f"bwrap is not installed: {bubblewrap.INSTALL}"
-    return None if sys.executable else "the path of the Python interpreter is not known"
+    return None if sys.executable else "the path of the Python interpreter is unknown"
 
 
 def bubblewrap_program() -> str | None:

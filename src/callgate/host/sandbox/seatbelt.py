@@ -1,4 +1,4 @@
-"""Writes the profile of the macOS sandbox. The code follows the documentation and has not been tried on a Mac."""
+"""Writes the profile of the macOS sandbox. The code follows the documentation and has not been tested on a Mac."""
 
 from collections.abc import Iterator
 

@@ -151,7 +151,8 @@ def _fails(number: int) -> Instruction:
 
 
 def _argument(index: int) -> list[Instruction]:
-    """Load the lower half of an argument, because the kernel treats these arguments as 32 bits."""
+    """Return the instruction that loads the lower half of an argument, because the kernel treats these arguments as
+    32-bit values."""
     return [(_LOAD, 0, 0, _ARGUMENTS + 8 * index)]
 
 
@@ -160,14 +161,15 @@ def _unless_any(bits: int, index: int = 0) -> list[Instruction]:
 
 
 def _opening(index: int) -> list[Instruction]:
-    """Check the mode of an open call if its flags can create a file; otherwise the register of the mode is
-    undefined."""
+    """Return instructions that check the mode of an open call if its flags can create a file. Without such flags the
+    register of the mode is undefined."""
     creating = [*_argument(index), (_ANY_BIT, 1, 0, _CREATING), (_RETURN, 0, 0, _ALLOW)]
     return [*creating, *_unless_any(_OWNERS_RIGHTS, index + 1)]
 
 
 def _of_itself() -> list[Instruction]:
-    """Allow prlimit for the calling process (pid 0) only, because a limit could end another process."""
+    """Return instructions that allow prlimit only for the calling process (pid 0), because a limit could end another
+    process."""
     return [*_argument(0), (_EQUAL, 0, 1, 0), (_RETURN, 0, 0, _ALLOW), _fails(errno.EPERM)]
 
 
