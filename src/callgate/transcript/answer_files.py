@@ -1,9 +1,12 @@
 """Answer files: answers from other programs to questions of an open session, one file for each question.
 
-``<session id>/answers/<key>.json`` is created atomically. While it exists, other answers to the question are
-refused. Files are written under a lock on the folder; if the lock is free, unfinished files are from killed
-programs. An answer file may contain secrets, so it is readable by its owner only and is removed as soon as the
-answer is in the log. It is read only if it is a regular file of the same user and no other user can write to it.
+``<session id>/answers/<key>.json`` is created atomically. While the file exists, other answers to the question are
+refused. Files are written under a lock on the folder. If the lock is free, unfinished files were left by killed
+programs.
+
+An answer file may contain secrets, so only its owner can read the file, and the file is removed as soon as the
+answer is in the log. The file is read only if it is a regular file of the same user and no other user can write to
+it.
 """
 
 import os
@@ -41,8 +44,7 @@ _OTHERS_MAY_WRITE = 0o022
 
 
 class AnswerRefused(CallgateError):
-    """An answer to a question was refused. ``first`` is the earlier answer to the question, or None if there is
-    none."""
+    """An answer to a question was refused. ``first`` is the earlier answer to the question, or None."""
 
     def __init__(self, message: str, first: Confirmation | None = None) -> None:
         super().__init__(message)
@@ -74,7 +76,7 @@ class LeftAnswer:
 
     @property
     def is_there(self) -> bool:
-        """True if the file still exists and was not replaced."""
+        """Return True if the file still exists and was not replaced."""
         try:
             return read_beside(self.path) == self.data
         except OSError:
@@ -103,7 +105,7 @@ def leave_answer(log: Path, asked: AskedQuestion, confirmation: Confirmation) ->
         with _opened(place) as folder, _alone(folder):
             first = _first(folder, name)
             if first is not None:
-                raise AnswerRefused(f"call {confirmation.call_id} was answered already{described(first)}", first)
+                raise AnswerRefused(f"call {confirmation.call_id} was already answered{described(first)}", first)
             _drop_unfinished(folder)
             write_new(draft, data, 0o600, dir_fd=folder)
             try:
@@ -113,7 +115,7 @@ def leave_answer(log: Path, asked: AskedQuestion, confirmation: Confirmation) ->
                 raise
             sync_folder(place)
     except OSError as error:
-        raise JournalError(f"the answer cannot be left in {place}: {error.strerror or error}") from error
+        raise JournalError(f"the answer cannot be written to {place}: {error.strerror or error}") from error
     return LeftAnswer(place / name, data)
 
 
@@ -150,7 +152,7 @@ def _written(asked: AskedQuestion, confirmation: Confirmation) -> bytes:
     }
     data = dumps(whole, allow_nan=False).encode()
     if len(data) > LARGEST:
-        raise UsageError(f"an answer of {len(data):,} bytes is too long: {LARGEST:,} is the most")
+        raise UsageError(f"an answer of {len(data):,} bytes is too long: the limit is {LARGEST:,} bytes")
     return data
 
 
@@ -172,11 +174,11 @@ def waiting_answers(log: Path) -> FoundAnswers:
                 except (OSError, _Unusable) as error:
                     with suppress(OSError), _alone(folder):
                         _first(folder, name)
-                    faults.append(f"{place / name} is no answer and was left out: {_why(error)}")
+                    faults.append(f"{place / name} is not a valid answer and was ignored: {_why(error)}")
     except FileNotFoundError:
         pass
     except OSError as error:
-        faults.append(f"answers of other programs cannot be looked for in {place}: {_why(error)}")
+        faults.append(f"answers of other programs cannot be read from {place}: {_why(error)}")
     return FoundAnswers(answers, tuple(faults))
 
 
@@ -210,12 +212,13 @@ def tidy_answers(log: Path, keys: Collection[str]) -> None:
 
 @contextmanager
 def _opened(place: Path) -> Generator[int]:
-    """Open the folder. Raise OSError unless it is a folder of this user that no other user can write to."""
+    """Open the folder for the ``with`` block. Raise OSError unless the folder belongs to this user and no other user
+    can write to it."""
     folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         status = os.fstat(folder)
         if not S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & _OTHERS_MAY_WRITE:
-            raise PermissionError(EPERM, "that folder is not this user's alone", str(place))
+            raise PermissionError(EPERM, "other users own the folder or may write to it", str(place))
         yield folder
     finally:
         os.close(folder)
@@ -237,7 +240,7 @@ def _read(folder: int, name: str) -> Confirmation:
     if found.status.st_mode & _OTHERS_MAY_WRITE:
         raise _Unusable("other users may write to it")
     if found.is_cut:
-        raise _Unusable("it is too long")
+        raise _Unusable("it is too large")
     return _confirmation(name, found.data)
 
 
@@ -247,12 +250,12 @@ def _confirmation(name: str, data: bytes) -> Confirmation:
         answer = from_json(Confirmation, found["answer"])
         since, answers = found["since"], found["answers"]
         if found["v"] != _VERSION:
-            raise _Unusable(f"it is of version {found['v']!r}, not {_VERSION}")
+            raise _Unusable(f"it has version {found['v']!r} instead of {_VERSION}")
         fits = name[:32] == key_of(answer.path, answer.call_id, answer.arguments_hash, since, answers)
     except (ValueError, LookupError, TypeError, RecursionError, UsageError) as error:
-        raise _Unusable(f"it cannot be read: {error}") from None
+        raise _Unusable(f"its content is invalid: {error}") from None
     if not fits:
-        raise _Unusable("it was left for another question")
+        raise _Unusable("it answers another question")
     return answer
 
 

@@ -1,5 +1,4 @@
-"""The audit table of a session: which user or rule allowed each call, with which arguments, and the result of the
-call."""
+"""The audit table of a session: for each call the user or rule that allowed the call, the arguments and the result."""
 
 import csv
 from collections.abc import Iterable, Mapping

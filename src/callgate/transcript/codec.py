@@ -49,11 +49,11 @@ _WITH_BYTES = tuple(f'"type":"{cls.__name__}"' for cls in (Image, Resource, File
 
 
 class BadLine(Exception):
-    """The bytes are not a valid log line; the message says why."""
+    """The bytes are not a valid log line. The message contains the reason."""
 
 
 class LogEntry(NamedTuple):
-    """A decoded log line. ``event`` is None if this version does not know the type or the fields of the event."""
+    """A decoded log line. ``event`` is None if this version does not support the type or the fields of the event."""
 
     n: int
     type: str
@@ -138,7 +138,7 @@ def read_line(raw: bytes, summed: str | None = None) -> LogEntry:
         and isinstance(own, str)
         and isinstance(data, dict)
     ):
-        raise BadLine("its first fields are not what they should be")
+        raise BadLine("its first fields have wrong types or values")
     at = found.get("at")
     try:
         at = float(at) if isinstance(at, int | float) else 0.0
@@ -163,7 +163,8 @@ _HEAD = late_pattern(
 
 
 def read_head(raw: bytes, summed: str | None = None) -> Head:
-    """Decode only the position of a log line, if possible without parsing the line. Raise BadLine if it is invalid."""
+    """Decode only the position of a log line; if possible, the line is not parsed. Raise BadLine if the line is
+    invalid."""
     found = _HEAD.match(raw)
     if found is None or _row(found[2].decode()).target:
         entry = read_line(raw, summed)
@@ -176,10 +177,10 @@ def read_head(raw: bytes, summed: str | None = None) -> Head:
 def checked(raw: bytes) -> str:
     """Return the checksum of a log line. Raise BadLine if it does not match the line."""
     if raw[-_TAIL : -_TAIL + 8] != b',"sum":"' or raw[-2:] != b'"}':
-        raise BadLine("it does not end as a line should")
+        raise BadLine("its end is invalid")
     wanted = _sum(raw[:-_TAIL])
     if raw[-34:-2] != wanted.encode():
-        raise BadLine("its checksum does not fit")
+        raise BadLine("its checksum does not match")
     return wanted
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable, Container, Sequence
 from dataclasses import replace
 
-from callgate.words.events import ResultReplaced
 from callgate.words.late_pattern import late_pattern
 from callgate.words.messages import Content, Message, Resource, ResultPart, Text
+from callgate.words.turns import ResultReplaced
 
 Summarize = Callable[[Sequence[Message], str], Awaitable[str] | str]
 """Summarizes messages; the text has instructions."""
@@ -14,10 +14,10 @@ LEFT_OUT = late_pattern(r"\n… ([\d,]{1,20}) of ([\d,]{1,20}) characters of thi
 
 
 def kept_from(messages: Sequence[Message], keep: int) -> str | None:
-    """Return the id of the first message to keep.
+    """Return the id of the first message to keep, or None if ``keep`` is 0.
 
-    The kept messages are the shortest end of the history with at least ``keep`` messages in which each result
-    follows its call. Return the id of the first message if there are fewer messages, and None if ``keep`` is 0.
+    At least the last ``keep`` messages are kept, and before them only the messages that are needed so that each
+    result follows its call. If the history has fewer messages, return the id of the first message.
     """
     if keep <= 0:
         return None
@@ -31,8 +31,8 @@ def kept_from(messages: Sequence[Message], keep: int) -> str | None:
 
 
 def _reach(messages: Sequence[Message]) -> list[int]:
-    """Return for each message with results the index of the earliest message that made one of their calls, and for
-    other messages their own index."""
+    """Return for each message the index of the earliest message that it needs: the earliest message with one of its
+    calls for a message with results, otherwise the message itself."""
     reach = list(range(len(messages)))
     waiting: dict[str, list[int]] = {}
     for at, message in enumerate(messages):
@@ -48,11 +48,12 @@ def _reach(messages: Sequence[Message]) -> list[int]:
 def trimmed(
     messages: Sequence[Message], *, at: float, over: int, keep_last: int, done: Container[tuple[str, str]] = ()
 ) -> list[ResultReplaced]:
-    """Return replacements for old results of more than ``over`` characters: start and end of the result, with a note
-    about the length of the omitted text.
+    """Return replacements for old results of more than ``over`` characters. A replacement has the start and the end of
+    the result, with a note about the length of the omitted text.
 
-    Unchanged are the last ``keep_last`` messages, results in ``done`` (by message and call id), results that were
-    cut before, and results that would not get shorter. The replacement depends only on the result and ``over``.
+    There are no replacements for results in the last ``keep_last`` messages, results in ``done`` (by message and
+    call id), results that were shortened before, and results that would not get shorter. A replacement depends only
+    on the result and ``over``.
     """
     found: list[ResultReplaced] = []
     seen: set[tuple[str, str]] = set()
@@ -70,8 +71,8 @@ def trimmed(
 
 
 def _shortened(content: tuple[Content, ...], over: int) -> tuple[Content, ...] | None:
-    """Return all text of the result as one cut text, followed by the other content, or None if the result must not
-    be cut."""
+    """Return all text of the result as one shortened text, followed by the other content; None if the result must
+    not be shortened."""
     texts = [part.text for part in content if isinstance(part, Text | Resource) and part.text]
     full = "\n".join(texts)
     if len(full) <= over or _was_cut(full):
@@ -82,8 +83,8 @@ def _shortened(content: tuple[Content, ...], over: int) -> tuple[Content, ...] |
 
 
 def _head_and_tail(text: str, limit: int) -> str:
-    """Return start and end of the text with a note in between, at most ``limit`` characters, or only the note if it
-    is longer."""
+    """Return the start and the end of the text with a note in between, in total at most ``limit`` characters. If the
+    note alone is longer, return only the note."""
     longest = _note(len(text), len(text))
     room = max(0, limit - len(longest))
     head = room * 2 // 3

@@ -1,6 +1,6 @@
 """The journal of a session on disk: one log file, one thread that writes the log, and one lock.
 
-The log file is created with the first message or call, so starting and leaving the program creates no files.
+The first message or call creates the log file. A program that only starts and exits creates no files.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ from callgate.transcript.tape import Tape
 from callgate.transcript.writer import WrittenJournal
 from callgate.words.decisions import Confirmation
 from callgate.words.errors import JournalError, StateError
-from callgate.words.events import Branched, Compacted, Durable, MessageAdded, Rewound, TurnStarted
+from callgate.words.events import Durable, MessageAdded, TurnStarted
 from callgate.words.messages import Message
+from callgate.words.turns import Branched, Compacted, Rewound
 
 if TYPE_CHECKING:
     from callgate.transcript.masking import Masker  # its patterns are costly to load
@@ -65,7 +66,9 @@ class DiskJournal(WrittenJournal):
         self.notes: tuple[str, ...] = ()
         """Notes for the user who resumes the session."""
         if loaded is not None and loaded.unknown:
-            self.notes = (f"{loaded.unknown} lines of this session are of a newer version of Callgate and left out",)
+            self.notes = (
+                f"{loaded.unknown} lines of this session were written by a newer version of Callgate and are ignored",
+            )
 
     def clean(self, value: T, /) -> T:
         return self._log.masker.noun(value)
@@ -80,16 +83,17 @@ class DiskJournal(WrittenJournal):
 
     def append(self, event: Durable) -> None:
         if self._moved and isinstance(event, MessageAdded):
-            raise StateError("after a move, what is live has to be read before anything is said")
+            raise StateError("after a move, call live() before a message is appended")
         super().append(event)
         self._moved = self._moved or isinstance(event, _MOVES)
         self._questions.fold(event)
 
     def read(self) -> Iterable[Durable]:
-        """Return the live events of the opened log. Can be called once, because the events are not kept in memory."""
+        """Return the live events of the opened log. The method can be called once, because the events are not kept
+        in memory."""
         if self._closed or self._events is None:
-            how = "closed" if self._closed else "that of another Session already"
-            raise StateError(f"the journal of session {self.session} is {how}: open it anew")
+            how = "closed" if self._closed else "already used by another Session"
+            raise StateError(f"the journal of session {self.session} is {how}: open a new journal")
         events, self._events = self._events, None
         return events
 
@@ -107,8 +111,8 @@ class DiskJournal(WrittenJournal):
         return await self._writer.call(partial(self._log.recall, message_id))
 
     async def answers(self) -> Sequence[Confirmation]:
-        """Return answers of other programs to the open questions. An answer is returned again by each call until it
-        is recorded or removed by ``forget_answers``."""
+        """Return the answers of other programs to the open questions. Every call returns the same answer until it is
+        recorded or removed by ``forget_answers``."""
         if self._closed or self._held is not None or not self._questions.open:
             return ()
         found = await in_thread(partial(waiting_answers, self.path))
@@ -243,8 +247,8 @@ class _Lines:
         return events
 
     def recall(self, message_id: str) -> Message | None:
-        """Return a message from anywhere in the log, or None. Read the whole log first if the message was not
-        loaded."""
+        """Return a message from any position in the log, or None. If the message was not loaded, read the whole log
+        first."""
         if message_id not in self._chain and not self._complete:
             self._know_all()
         return read_message(self._fd, self._chain.where(message_id))
@@ -293,8 +297,8 @@ def write_log(log: Path, masker: Masker, events: Iterable[Durable]) -> None:
 
 
 def append_to_log(log: Path, masker: Masker, loaded: LoadedLog, fd: int, events: Iterable[Durable]) -> None:
-    """Append all events to a locked, loaded and repaired log, or no event if that fails, and release the lock.
-    Blocks."""
+    """Append all events to a locked, loaded and repaired log and release the lock. If the write fails, no event is
+    appended. Blocks."""
     end = loaded.end
     lines = _Lines(log, masker, loaded, fd)
     try:

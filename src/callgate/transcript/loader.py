@@ -1,4 +1,4 @@
-"""Loads a log: the events that are not rewound, and the state that is needed to append to it."""
+"""Loads a log: the live events, and the state that is needed to append events to the log."""
 
 import gc
 import os
@@ -42,7 +42,7 @@ class LoadedLog:
 
     @property
     def new_damages(self) -> list[Damage]:
-        """The damages of the file that the log has not recorded yet."""
+        """The damages of the file that are not recorded in the log yet."""
         known = {each for event in self.events if isinstance(event, LinesQuarantined) for each in event.ranges}
         return [each for each in self.damages if (each.offset, each.length) not in known]
 
@@ -83,7 +83,7 @@ def load(fd: int, log: Path) -> LoadedLog:
 
 
 def summarize(fd: int, log: Path) -> Summary:
-    """Return the summary of an open log, if possible from its index and the lines after the indexed lines."""
+    """Return the summary of an open log. If possible, only the index and the lines after the indexed lines are read."""
     index = read_index(log)
     if index is not None and index.upto <= os.fstat(fd).st_size and _fits(fd, index):
         tail = LoadedLog(fd, log.stem)
@@ -93,7 +93,7 @@ def summarize(fd: int, log: Path) -> Summary:
             return tail.about
     loaded = load(fd, log)
     if loaded.damages and not loaded.n:
-        raise JournalError("no line of it can be read")
+        raise JournalError("the log has no valid line")
     return loaded.about
 
 
@@ -203,7 +203,8 @@ def _count(loaded: LoadedLog, events: Iterable[Durable]) -> None:
 
 
 def _know_open_turn(loaded: LoadedLog) -> None:
-    """Add the open turn to the chain, so that later events about its calls are attached to its message."""
+    """Add the unfinished turn to the chain of messages, so that later events about the calls of the turn belong to the
+    message of the turn."""
     starts = (at for at in reversed(range(len(loaded.events))) if isinstance(loaded.events[at], TurnStarted))
     for event in loaded.events[next(starts, 0) :]:
         loaded.chain.place(event)

@@ -1,7 +1,7 @@
-"""Locks a session for one writer: a lock on the log file, which the system releases when the process dies.
+"""Locks a session for one writer. The lock is on the log file; the system releases the lock when the process dies.
 
-A file next to the log names the holder of the lock for messages to users. After a crash this file is left over and
-does not lock the session.
+A file next to the log names the holder of the lock for messages to users. After a crash this file remains, but does
+not lock the session.
 """
 
 import os
@@ -35,8 +35,8 @@ _held: dict[int, tuple[int, int]] = {}
 
 
 def _close_in_child() -> None:
-    """Redirect locked descriptors to /dev/null in a forked child; otherwise the child keeps the lock when its parent
-    dies."""
+    """Redirect locked descriptors to /dev/null in a forked child. Otherwise the child would keep the lock after the
+    death of its parent."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for fd, file in _held.items():
         with suppress(OSError):
@@ -61,7 +61,7 @@ class LockHolder:
 
     def __str__(self) -> str:
         if self.pid is None:
-            return "a program that left no name"
+            return "an unknown program"
         since = "" if self.since is None else f" since {strftime('%Y-%m-%d %H:%M:%S', gmtime(self.since))} UTC"
         return f"process {self.pid}{f' on {self.host}' if self.host else ''}{since}"
 
@@ -71,20 +71,20 @@ def lock_path(log: Path) -> Path:
 
 
 def take_lock(fd: int, log: Path, now: float) -> None:
-    """Lock the open log for writing and write the holder's file. Raise SessionLocked, with the holder, if another
-    process has the lock."""
+    """Lock the open log for writing and write the holder's file. If another process has the lock, raise
+    SessionLocked with the holder."""
     try:
         got = _try_lock(fd)
     except OSError as error:
         raise JournalError(
-            f"{log.stem} cannot be locked: {error.strerror}: is this file system made for that?"
+            f"{log.stem} cannot be locked: {error.strerror}: check whether this file system supports locks"
         ) from None
     if got and not is_at(fd, log):
-        raise JournalError(f"{log} was removed or replaced by another program just now")
+        raise JournalError(f"{log} was removed or replaced by another program at the same time")
     if not got:
         holder = read_holder(log)
         raise SessionLocked(
-            f"session {log.stem} is open in {holder}: close it there, or fork the session, or only read it",
+            f"session {log.stem} is open in {holder}: close it there, fork the session, or open it read-only",
             pid=holder.pid,
             since=holder.since,
         )
@@ -130,10 +130,12 @@ def open_log(log: Path, flags: int) -> int:
     try:
         return open_beside(log, flags)
     except NotRegular:
-        raise JournalError(f"{log} is not a regular file, so it is no log") from None
+        raise JournalError(f"{log} is not a regular file, so it cannot be a log") from None
     except OSError:
         if log.is_symlink():
-            raise JournalError(f"{log} is a symbolic link, and a log never is one: put the file in its place") from None
+            raise JournalError(
+                f"{log} is a symbolic link, but a log must be a regular file: replace the link by the file"
+            ) from None
         raise
 
 

@@ -1,6 +1,6 @@
 """Removes files of crashed programs, sessions that were not used for a long time, or a named session.
 
-Files are kept if a program has them open, if a program may be creating them, or if Callgate did not create them.
+A file is kept if a program has the file open, if a program may be creating it, or if Callgate did not create it.
 Symbolic links are not followed.
 """
 
@@ -42,7 +42,7 @@ class Removed:
 @noun
 class Cleaned:
     """The result of a cleanup. ``kept`` has old sessions that are in use, ``failed`` the files that could not be
-    removed, with the reason in ``why``."""
+    removed, each with the reason in ``why``."""
 
     removed: tuple[Removed, ...]
     kept: tuple[Removed, ...]
@@ -56,8 +56,8 @@ class Cleaned:
 def collect(
     data: Path, *, now: float, project: str | None = None, older_than: float | None = None, dry_run: bool = False
 ) -> Cleaned:
-    """Clean up a data folder, or one project in it. ``older_than``: also remove sessions without a change for so
-    many seconds."""
+    """Clean up a data folder, or one project in the folder. ``older_than``: also remove sessions that were not
+    changed for this number of seconds."""
     work = _Collection(now, dry_run)
     for folder in _entries(data / "projects"):
         if project not in (None, folder.name):
@@ -69,8 +69,8 @@ def collect(
 
 
 def remove_unused(log: Path, now: float) -> tuple[Removed, ...]:
-    """Remove a session with all its files and return them. Raise SessionLocked, and remove nothing, if a program has
-    the session open."""
+    """Remove a session with all its files and return the removed files. If a program has the session open, raise
+    SessionLocked and remove nothing."""
     # Listed before locking, which creates a file of our own.
     found = [(path, _size(path)) for path in _parts(log) if os.path.lexists(path)]
     with _unused(log, now):
@@ -119,19 +119,19 @@ class _Collection:
             if self._exists(path.with_name(f"{path.name}.jsonl")):
                 self.project(path / "agents", None)
             elif _SESSION.fullmatch(path.name) and age >= FRESH:
-                self._take(path, "the folder of a session that is gone")
+                self._take(path, "the folder of a removed session")
         elif not S_ISREG(status.st_mode):
             return
         elif path.suffix == ".jsonl":
             if older_than is not None and age > older_than:
-                self._session(path, "not used for long", older_than)
+                self._session(path, "not used for a long time", older_than)
             elif status.st_size == 0 and age >= FRESH:
                 self._session(path, "an empty log", FRESH)
         elif _DRAFT.fullmatch(path.name):
             if age >= FRESH:
-                self._take(path, "a file that was never finished")
+                self._take(path, "an unfinished file")
         elif of_log is not None and not self._exists(path.with_name(f"{of_log[1]}.jsonl")):
-            self._take(path, "its session is gone")
+            self._take(path, "its session was removed")
 
     def _session(self, log: Path, why: str, older_than: float) -> None:
         used_at, parts = _used_at(log), _parts(log)
@@ -170,7 +170,8 @@ class _Collection:
 
 @contextmanager
 def _unused(log: Path, now: float) -> Generator[None]:
-    """Hold the lock of a session. Raise SessionLocked if the session or one of its nested sessions is open."""
+    """Hold the lock of a session inside the ``with`` block. Raise SessionLocked if the session or one of its nested
+    sessions is open."""
     _refuse_used(*agent_logs(log))
     fd = open_log(log, os.O_RDWR)
     try:

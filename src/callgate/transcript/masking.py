@@ -1,7 +1,7 @@
 """Masks secrets before they are written: keys of known formats and the values of secret environment variables.
 
-A secret is replaced by ``[masked:<kind>]``, after its known prefix if it has one. The kind of a variable's value is
-the variable's name. Few lines contain a secret, so the speed depends on ``_suspects``.
+A secret is replaced by ``[masked:<kind>]``. If the secret has a known prefix, the prefix is kept. For the value of a
+variable, the kind is the name of the variable. Few lines contain a secret, so the speed depends on ``_suspects``.
 """
 
 import os
@@ -17,13 +17,13 @@ from typing import Any, TypeVar, cast
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 from callgate.conversation.ports import Drafted, Journal, Masking
+from callgate.transcript.assigned_secrets import LETTER_AND_DIGIT, is_harmless
 from callgate.transcript.secret_rules import (
     AFTER_DASH,
     AFTER_UNDERSCORE,
     CAPITALS,
-    LETTER_AND_DIGIT,
     RULES,
-    is_harmless,
+    WORDS,
     sieved,
 )
 from callgate.words.events import CallArrived, Durable
@@ -49,7 +49,7 @@ _LEARNT: dict[str, str] = {}
 
 
 def learn_secret(name: str, value: str) -> None:
-    """Mask this value in every Masker of the process. For secrets that are in no environment variable, such as a key
+    """Mask this value in every Masker of the process. Used for secrets in no environment variable, such as a key
     from a keyring."""
     if len(value) >= SHORTEST and (not is_harmless(value) or LETTER_AND_DIGIT.match(value)):
         _LEARNT.setdefault(value, name)
@@ -77,8 +77,8 @@ class Masker:
         self._learn()
 
     def _learn(self) -> None:
-        """Add the secrets that ``learn_secret`` received after the last call. Idempotent, so threads may run it at
-        the same time."""
+        """Add the secrets that ``learn_secret`` received after the last call of this method. Idempotent, so several
+        threads may run it at the same time."""
         count, values = len(_LEARNT), dict[str, str]()
         for name, secret in (*self._own, *((name, value) for value, name in list(_LEARNT.items())[:count])):
             mask = _mask_of(name)
@@ -108,8 +108,8 @@ class Masker:
     def text(self, text: str) -> str:
         """Return the text with secrets masked. Masking is idempotent.
 
-        All secrets are searched in the unchanged text. Overlapping secrets get one mask, of the kind of the first rule
-        or, if no rule matches, of the longest value.
+        All secrets are searched in the original text. Overlapping secrets get one mask. Its kind is the kind of the
+        first matching rule or, if no rule matches, of the longest value.
         """
         before = ""
         while before != text and self._suspects(text):  # a mask may put the beginning of another secret at a word start
@@ -140,7 +140,7 @@ class Masker:
         return tuple((calls, self.text(piece)) for calls, piece in pieces if piece)
 
     def finished(self, text: str) -> str:
-        """Return the text without an end that may be the start of a variable's value."""
+        """Return the text without a last part that may be the start of a variable's value."""
         if self._learnt != len(_LEARNT):
             self._learn()
         longest = 0
@@ -152,8 +152,8 @@ class Masker:
         return text[: len(text) - longest]
 
     def noun(self, value: T) -> T:
-        """Return a noun, mapping, sequence, text or bytes with secrets masked, or the same object if there are none.
-        Other objects are checked by their ``repr``."""
+        """Return a noun, mapping, sequence, text or bytes with secrets masked. Without secrets, return the same
+        object. Other objects are checked by their ``repr``."""
         return cast(T, self._masked(value, ()))
 
     def _masked(self, value: Any, above: tuple[int, ...]) -> Any:
@@ -217,8 +217,8 @@ class Masker:
         return self.text(data.decode("latin-1")).encode("latin-1")
 
     def _suspects(self, text: str) -> bool:
-        """Return True if the text may contain a secret. It runs for every line; the order of the checks was chosen
-        by measurement."""
+        """Return True if the text may contain a secret. The method runs for every line; the order of the checks was
+        chosen by measurement."""
         if self._learnt != len(_LEARNT):
             self._learn()
         if AFTER_UNDERSCORE.search(text) or AFTER_DASH.search(text):
@@ -226,9 +226,12 @@ class Masker:
         capitals = sieved(text)
         if not self._grams.isdisjoint([capitals[i : i + _GRAM] for i in range(0, len(capitals), _STEP)]):
             return True
-        for sieve, start, rule in CAPITALS:
-            if sieve in capitals and start in text and rule.found(text):
-                return True
+        small = text.lower()
+        ranks = {rank for word, starts in WORDS if word in small for start, rank in starts if start in text}
+        if any(RULES[rank].found(text) for rank in ranks):
+            return True
+        if any(sieve in capitals and start in text and rule.found(text) for sieve, start, rule in CAPITALS):
+            return True
         return any(map(text.__contains__, self._others)) or ("@" in text and "://" in text)
 
 
@@ -240,7 +243,7 @@ def _places(value: str, text: str) -> Iterator[int]:
 
 
 def _merged(found: Sequence[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-    """Return the spans in order, with overlapping spans joined. A joined span gets the mask of its span that comes
+    """Return the spans in order. Overlapping spans are joined; a joined span gets the mask of the span that comes
     first in ``found``."""
     joined: list[tuple[int, int, int]] = []
     for start, end, rank in sorted((start, end, rank) for rank, (start, end, _) in enumerate(found)):
@@ -296,7 +299,7 @@ def _mask_of(name: str) -> str:
 
 
 def _spellings(value: str) -> set[str]:
-    """Return the value as it appears in text, URLs, JSON, nested JSON, and base64 at any offset."""
+    """Return the forms of the value in text, URLs, JSON, nested JSON, and base64 at any offset."""
     data = value.encode("utf-8", "surrogatepass")
     plain = {value, quote(data, safe=""), quote(data), quote_plus(data), data.decode("latin-1")}
     plain |= {value.replace("/", "\\/"), re.sub("%..", lambda match: match[0].lower(), quote(data, safe=""))}
@@ -311,7 +314,7 @@ def _spellings(value: str) -> set[str]:
 
 
 class Masked:
-    """A journal that masks secrets and passes everything on to another journal."""
+    """A journal that masks secrets and passes the masked values to another journal."""
 
     def __init__(self, journal: Journal, masker: Masker) -> None:
         self._journal = journal
@@ -329,5 +332,5 @@ class Masked:
 
 
 def masked(journal: Journal, masker: Masker | None = None) -> Masking:
-    """Return a journal that masks secrets before it writes to this journal."""
+    """Return a journal that masks secrets before it writes to the given journal."""
     return cast(Masking, Masked(journal, masker or Masker()))

@@ -1,8 +1,8 @@
 """Answers a question of a session from another program.
 
-The answer file decides which answer is first, whether or not a program has the session open, so it is written first.
-If no program has the session open, the answer is then recorded in the log. Otherwise that program reads the file,
-unless the log shows that another answer was recorded just before.
+The answer file is written first. It decides which answer is the first answer, even if a program has the session
+open. If no program has the session open, the answer is then recorded in the log. Otherwise the program that has the
+session open reads the file, unless the log shows that it has just recorded another answer.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _TRIES = 3
 class OpenQuestion:
     """An open question of a session on disk.
 
-    answer  the answer in the answer file, which is not recorded yet
+    answer  the answer in the answer file, if it is not recorded yet
     exact   False if secrets are masked in the arguments
     """
 
@@ -66,7 +66,7 @@ class AnswerTaken:
 
 @noun
 class InSession:
-    """The questions of the current turn: open questions in the order they were asked, and recorded answers."""
+    """The questions of the current turn: open questions in the order in which they were asked, and recorded answers."""
 
     open: tuple[OpenQuestion, ...]
     answered: tuple[Confirmation, ...] = ()
@@ -96,11 +96,11 @@ def answer_question(log: Path, masker: Masker, confirmation: Confirmation) -> An
 
 def _well_formed(confirmation: Confirmation) -> Confirmation:
     if confirmation.outcome not in get_args(Answered):
-        raise UsageError(f"an answer is yes, yes_always or no, not {confirmation.outcome!r}")
+        raise UsageError(f"the outcome of an answer must be yes, yes_always or no, not {confirmation.outcome!r}")
     try:
         again = from_json(Confirmation, loads(dumps(to_json(confirmation), allow_nan=False)))
     except (TypeError, ValueError, RecursionError, UsageError) as error:
-        raise UsageError(f"this is no answer: {error}") from error
+        raise UsageError(f"the answer is invalid: {error}") from error
     if again != confirmation:
         raise UsageError("the changed arguments are not plain JSON")
     return confirmation
@@ -112,29 +112,31 @@ def _fitting(log: Path, questions: QuestionFold, answer: Confirmation) -> AskedQ
         raise AnswerRefused(*_why_not(log.stem, questions, answer))
     deadline = asked.question.deadline
     if deadline is not None and max(answer.at, time()) > deadline:
-        raise AnswerRefused("nobody answered this question in time, so the answer is no; it is asked again on resume")
+        raise AnswerRefused(
+            "the deadline of this question has passed, so the call was denied; the question is asked again on resume"
+        )
     question = asked.question
     if answer.arguments_hash != question.arguments_hash:
-        raise AnswerRefused(f"the answer was given for other arguments than those of call {answer.call_id}")
+        raise AnswerRefused(f"the answer is for arguments that differ from the arguments of call {answer.call_id}")
     if answer.outcome != "no" and answer.arguments is None and not _is_exact(question):
         # The user must see the arguments that run, and a mask hides them.
         raise AnswerRefused(
-            f"the arguments of call {answer.call_id} are masked on record, so nobody can see here what would run: say "
-            "yes where the session runs, or say no"
+            f"the arguments of call {answer.call_id} are masked in the log, so the command cannot be checked "
+            "here: answer yes where the session runs, or answer no"
         )
     if answer.outcome != "no":
         fault = answers_fault(question.asks, answer.answers)
         if fault is not None:
             raise AnswerRefused(fault)
     if answer.always is not None and answer.always.tool != question.tool:
-        raise AnswerRefused(f"the policy is for {answer.always.tool}, the question was about {question.tool}")
+        raise AnswerRefused(f"the policy is for {answer.always.tool}, but the question was about {question.tool}")
     return asked
 
 
 def _why_not(session: str, questions: QuestionFold, answer: Confirmation) -> tuple[str, Confirmation | None]:
     before = questions.answered.get(which_of(answer))
     if before:
-        return f"call {answer.call_id} was answered already{described(before[-1])}", before[-1]
+        return f"call {answer.call_id} was already answered{described(before[-1])}", before[-1]
     waiting = {call_id for _, call_id in questions.open} - {answer.call_id}
     close = get_close_matches(answer.call_id, waiting, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
@@ -149,21 +151,22 @@ def _is_exact(question: Question) -> bool:
 
 
 def _refuse_strangers(log: Path) -> None:
-    """Raise AnswerRefused if the log belongs to another user, because that user's program would ignore the answer
+    """Raise AnswerRefused if the log belongs to another user, because a program of this user would ignore the answer
     file."""
     try:
         owner = os.stat(log, follow_symlinks=False).st_uid
     except OSError as error:
         raise unreadable(log, error) from error
     if owner != os.geteuid():
-        raise AnswerRefused(f"session {log.stem} belongs to another user, who alone can answer its questions")
+        raise AnswerRefused(f"session {log.stem} belongs to another user; only this user can answer its questions")
 
 
 # ---- where it goes ------------------------------------------------------------------------------------------------
 
 
 class _Attempt:
-    """An attempt to answer a question first. The answer file exists until the answer is recorded or refused."""
+    """An attempt to give the first answer to a question. The answer file exists until the answer is recorded or
+    refused."""
 
     def __init__(self, log: Path, masker: Masker, asked: AskedQuestion, answer: Confirmation) -> None:
         self._log = log
@@ -212,18 +215,20 @@ class _Attempt:
         return self._as("recorded")
 
     def _handed_over(self, left: LeftAnswer) -> AnswerTaken:
-        """Leave the answer file for the program that has the session open. Raise AnswerRefused if that program
+        """Leave the answer file for the program that has the session open. Raise AnswerRefused if this program has
         recorded another answer before."""
         is_there = left.is_there  # checked first: a removed file was recorded or refused
         closed = self._if_closed(read_log(self._log).events)
         holder = read_holder(self._log)
         if closed is None and not is_there:
-            raise AnswerRefused(f"{holder} has session {self._log.stem} open and did not take the answer: it says why")
+            raise AnswerRefused(
+                f"{holder} has session {self._log.stem} open and refused the answer: see the reason there"
+            )
         return self._as("left", holder) if closed is None else replace(closed, holder=holder)
 
     def _if_closed(self, events: Sequence[Durable]) -> AnswerTaken | None:
         """Return None while the question is open, or the result if this answer was recorded. Raise AnswerRefused if
-        the question was closed by other means."""
+        the question was closed for another reason."""
         questions = QuestionFold(events)
         if self._asked.key in {each.key for each in questions.open.values()}:
             return None
@@ -232,21 +237,22 @@ class _Attempt:
         answers, before = questions.answered.get(which_of(self._answer), []), self._asked.answers
         if len(answers) > before:
             first = answers[before]
-            raise AnswerRefused(f"call {first.call_id} was answered already{described(first)}", first)
-        raise AnswerRefused(f"the question about call {self._answer.call_id} was closed just now, without an answer")
+            raise AnswerRefused(f"call {first.call_id} was already answered{described(first)}", first)
+        raise AnswerRefused(f"the question about call {self._answer.call_id} has just been closed without an answer")
 
     def _refuse_in_vain(self, loaded: LoadedLog) -> None:
         session, answer = self._log.stem, self._answer
         if not QuestionFold(loaded.events).will_run(self._asked):
             raise AnswerRefused(
-                f"nobody has session {session} open, and the message with call {answer.call_id} never came: the call "
-                "will not run whatever the answer is"
+                f"session {session} is not open, and the message with call {answer.call_id} was never "
+                "completed: the call "
+                "will not run with any answer"
             )
         masked = self._masker.noun(answer)
         if (masked.arguments, masked.answers) != (answer.arguments, answer.answers):
             raise AnswerRefused(
-                "the answer holds a secret, which the record must not have, and nobody has the session open "
-                "to take it from you: answer when it runs"
+                "the answer contains a secret, which must not be written to the log, and the session is not open "
+                "to receive the answer: answer while the session is open"
             )
 
     def _as(self, how: Literal["recorded", "left"], holder: LockHolder | None = None) -> AnswerTaken:
@@ -254,6 +260,7 @@ class _Attempt:
 
 
 def _is_same(one: Confirmation, other: Confirmation) -> bool:
-    """Return True if the answers are equal. Texts in their fields are ignored, because they may be masked."""
+    """Return True if the answers are equal. Texts in their fields are ignored, because secrets in the texts may be
+    masked."""
     nothing: dict[str, Any] = {"note": None, "arguments": None, "always": None, "answers": ()}
     return replace(one, **nothing) == replace(other, **nothing)

@@ -1,7 +1,7 @@
 """Folds a log into the open questions of a session.
 
-If a program ends before its question is answered, the resumed session asks the same question again, and an answer
-given in between is valid. After an answer is recorded, another question about the same call is a new question.
+If a program ends before a question is answered, the resumed session asks the same question again. An answer that is
+given in the meantime is valid. After an answer is recorded, another question about the same call is a new question.
 """
 
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ Which = tuple[tuple[str, ...], str]
 
 @noun
 class AskedQuestion:
-    """An open question. ``since`` is the time when it was first asked, ``answers`` the number of earlier answers
-    about its call."""
+    """An open question. ``since`` is the time when the question was first asked, ``answers`` the number of earlier
+    answers about its call."""
 
     question: Question
     since: float
@@ -106,8 +106,8 @@ class QuestionFold:
         self.open[which] = AskedQuestion(question, since, len(self.answered.get(which, ())))
 
     def _decided(self, event: e.CallDecided) -> None:
-        """Close the question if its call was decided by another answer. The decision "ask" of a resumed call changes
-        nothing."""
+        """Close the question if the call was decided by a different answer. The decision "ask" of a resumed call
+        does not close the question."""
         which = self._about(event.call_id)
         asked = self.open.get(which)
         if asked is None:

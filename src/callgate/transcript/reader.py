@@ -1,7 +1,7 @@
-"""Splits a log into lines: intact lines are returned, damaged bytes are reported with offset and length.
+"""Splits a log into lines. Intact lines are returned; damaged bytes are reported with offset and length.
 
-Lines are split only at line feeds. A line with a wrong checksum may still contain intact lines: lines joined
-together, or a line after an incomplete line.
+Lines are split only at line feeds. A line with a wrong checksum may still contain intact lines, for example several
+lines without line feeds between them, or a line after an incomplete line.
 """
 
 import os
@@ -111,8 +111,8 @@ def _sum_of(record: bytes) -> str | None:
 
 
 def all_entries(fd: int, damages: list[Damage] | None = None) -> Iterator[LogEntry]:
-    """Yield every intact line in file order, including dead branches, without consecutive duplicates. Damaged lines
-    are added to ``damages``."""
+    """Yield every intact line in file order, including lines of abandoned branches, without consecutive duplicates.
+    Damaged lines are added to ``damages``."""
     reader = LogReader(fd)
     before = ""
     for raw in reader.lines([(0, os.fstat(fd).st_size)]):

@@ -1,7 +1,7 @@
-"""Repairs a damaged log before new lines are written to it.
+"""Repairs a damaged log before new lines are written to the log.
 
 Intact lines are not changed. Damaged bytes are first copied to a file next to the log. Then an incomplete last line
-is cut off, so that the next line starts on a new line.
+is removed, so that the next line starts on a new line.
 """
 
 import os
@@ -13,7 +13,8 @@ from callgate.transcript.loader import LoadedLog, load
 from callgate.transcript.lock import drop_name, open_log, take_lock, unreadable
 from callgate.transcript.reader import Damage
 from callgate.transcript.side_files import open_beside
-from callgate.words.events import Counted, LinesQuarantined
+from callgate.words.events import LinesQuarantined
+from callgate.words.turns import Counted
 
 
 def broken_path(log: Path) -> Path:
@@ -21,8 +22,8 @@ def broken_path(log: Path) -> Path:
 
 
 def locked_log(log: Path, now: float) -> tuple[int, LoadedLog]:
-    """Open, lock and load a log. Raise SessionLocked if another program has the log open, and JournalError if it
-    cannot be read."""
+    """Open, lock and load a log. Raise SessionLocked if another program has the log open, and JournalError if the
+    log cannot be read."""
     try:
         fd = open_log(log, os.O_RDWR)
     except OSError as error:
@@ -46,8 +47,10 @@ def release(fd: int, log: Path) -> None:
 
 
 def repair(fd: int, log: Path, loaded: LoadedLog, now: float) -> LinesQuarantined | None:
-    """Prepare the log file for the next line. Return the event to record if bytes were lost, otherwise None. Raise
-    JournalError, and release the log, if the repair fails."""
+    """Prepare the log file for the next line. Return the event to record if bytes were lost, otherwise None.
+
+    If the repair fails, release the log and raise JournalError.
+    """
     try:
         return _repaired(fd, log, loaded, now)
     except OSError as error:

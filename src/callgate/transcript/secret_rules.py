@@ -5,14 +5,15 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from callgate.words.late_pattern import late_pattern
+from callgate.transcript.assigned_secrets import AssignedSecrets
+from callgate.transcript.credential_formats import FORMATS
 from callgate.words.noun import noun
 
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """Return the compiled pattern. Patterns are compiled at their first use, because compiling all of them would
-    double the time of a start."""
+    """Return the compiled pattern. Patterns are compiled at their first use; the compilation of all patterns would
+    double the start time."""
     return re.compile(pattern, re.ASCII)
 
 
@@ -40,8 +41,11 @@ class SecretRule:
 
 
 def _at_a_beginning(start: str, inside: str = "A-Za-z0-9") -> str:
-    """Return a pattern which asserts that ``start`` is not inside a longer word. Letters and digits of an escape
-    sequence before ``start``, such as ``%3D`` or the ``m`` of a colour code, are not part of a word."""
+    """Return a pattern which asserts that ``start`` is not inside a longer word.
+
+    Letters and digits of an escape sequence before ``start``, such as ``%3D`` or the ``m`` of a colour code, do not
+    belong to a word.
+    """
     before = (
         r"\\[abfnrtv]",
         r"\\u[0-9A-Fa-f]{4}",
@@ -159,99 +163,10 @@ def _token(kind: str, start: str, body: str) -> SecretRule:
     return SecretRule(kind, (start,), f"({written}){_at_a_beginning(written)}{body}")
 
 
-# ---- values that are assigned to names ---------------------------------------------------------------------------
-
-_SURE = (
-    *("password", "passwd", "passphrase", "passcode", "secret", "credential", "credentials"),
-    *("apikey", "accesskey", "secretkey", "privatekey", "encryptionkey", "signingkey", "masterkey", "authkey"),
-    *("accesstoken", "authtoken", "refreshtoken", "apitoken", "bearertoken", "authpass", "apisecret"),
-)
-"""Endings of names that denote a secret, without separators and in lower case."""
-_STEMS = ("password", "passwd", "passphrase", "passcode", "secret", "credential", "token", "key", "pass", "pwd")
-_SPELLED = tuple(dict.fromkeys(form for stem in _STEMS for form in (stem, stem.title(), stem.upper())))
-_NAME_BEFORE = late_pattern(
-    r"(?:(?<=\\)(?:u[0-9a-f]{4}|[abfnrtv])|(?<=[\[;])\d{1,2}m)?(?P<name>[\w.-]{0,64})\Z", re.ASCII
-)
-_DOTTED = late_pattern(r"[A-Za-z_]+(?:\.[A-Za-z_]+)+", re.ASCII)
-_ASSIGNED = late_pattern(
-    r"(?P<name>[sS]?(?:_\d+|\d+)?)(?P<sign>(?:\\*[\"'])?[ \t]*(?:[:=]=?|=>)[ \t]*)"
-    r"(?:(?P<quote>\\*[\"'])(?P<quoted>[^\r\n\"'\\]{8,400}+)(?=\\*[\"'])"
-    r"|(?P<bare>[^\s\"'`\\,;<>(){}\[\]|&]{8,400}+)(?![(\[{]))",
-    re.ASCII,
-)
-_REFERENCE = late_pattern(r"[$%<*{]|\[masked:|(?i:your|change|xxx|replace|insert|todo)")
-_WORDS = late_pattern(r"(?:[A-Za-z]{1,20}\d{0,4}|\d+)(?:[-_.:/@]+(?:[A-Za-z]{1,20}\d{0,4}|\d+))*", re.ASCII)
-LETTER_AND_DIGIT = late_pattern(r"(?=.*[A-Za-z]).*\d", re.DOTALL)
-
-
-class AssignedSecrets:
-    """Finds values that files assign to names of secrets, as in ``.env``, INI, TOML, YAML and JSON files.
-
-    Source code is full of such names, so the value decides too: its letters and digits must be mixed. After ``NAME=``,
-    the form of an environment variable, less is required. Calls, references and placeholders are no secrets.
-    """
-
-    kind = "secret"
-    starts = _SPELLED
-
-    def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        for word in self.starts:
-            at = text.find(word)
-            while at >= 0:
-                found = _ASSIGNED.match(text, at + len(word))
-                if found is not None and self._is_secret(text, at, word, found):
-                    yield found.span("bare" if found["quoted"] is None else "quoted")
-                at = text.find(word, at + len(word))
-
-    def found(self, text: str) -> bool:
-        return any(True for _ in self.spans(text))
-
-    @staticmethod
-    def _is_secret(text: str, at: int, word: str, found: re.Match[str]) -> bool:
-        value: str = found["quoted"] or found["bare"]
-        is_bare = found["quoted"] is None
-        is_code = is_bare and (found["sign"] == ":" or text[found.end() :][:1] in (",", ")"))
-        if is_code or _REFERENCE.match(value) or is_harmless(value):
-            return False
-        before = _NAME_BEFORE.search(text[max(at - 64, 0) : at])
-        lead, stem = "" if before is None else before["name"], word.lower()
-        start = at - len(lead)
-        outer = text[max(start - 1, 0) : start]
-        sure = re.sub(r"[\d_.-]", "", f"{lead}{stem}").lower().endswith(_SURE)
-        mixed = LETTER_AND_DIGIT.match(value) is not None
-        is_variable = f"{lead}{word}".isupper() and found["sign"] in ("=", ": ")
-        if outer in ("?", "&") or (is_variable and outer != "("):
-            if sure or (stem in ("pass", "pwd") and lead not in ("", "OLD")):
-                return _DOTTED.fullmatch(value) is None
-            mixed = mixed and " " not in value
-            return mixed and (stem == "token" or (len(value) >= 12 and not {*":/"} & {*value}))
-        if _WORDS.fullmatch(value) or not mixed or " " in value or text[max(start - 2, 0) : start] == "::":
-            return False
-        return sure or (stem in ("token", "pass", "pwd") and len(value) >= 16)
-
-
-_WORD = r"(?:[a-z]{1,15}|[A-Z]{1,15}|[A-Z][a-z]{1,14})"
-_HARMLESS = late_pattern(
-    rf"{_WORD}(?:[ _.-]{_WORD})?"  # disabled, read-only
-    r"|\d{1,11}|(?=\d*[.:])[\d.:]{1,21}"  # numbers, versions, addresses
-    r"|(?:~|\.{1,2})[\\/].*|[A-Za-z]:[\\/].*|[\w.-]+\.(?:pem|key|json|ya?ml|toml|ini|conf|cfg|txt|env|crt|pub|p12|sock)"
-    r"|(?:[a-z0-9-]+\.)+[a-z]{2,10}(?::\d+)?"  # hosts
-    r"|\$\{?\w+\}?|<[^<>]*>|\*+",  # references and placeholders
-    re.DOTALL | re.ASCII,
-)
-_RANDOM = late_pattern(r"(?=[^/]*[a-z])(?=[^/]*[A-Z])(?=[^/]*\d)[^/]{16,}")
-
-
-def is_harmless(value: str) -> bool:
-    """Return True for words, numbers, paths and hosts: masking them would make other texts unreadable."""
-    if _HARMLESS.fullmatch(value):
-        return True
-    return value.startswith("/") and not any(_RANDOM.fullmatch(part) for part in value.split("/"))
-
-
 RULES = (
     *_SPECIAL,
     *(_token(kind, start, body) for kind, starts, body in _TOKENS for start in starts.split()),
+    *FORMATS,
     AssignedSecrets(),
 )
 """All rules. Of overlapping matches the first rule names the kind."""
@@ -259,7 +174,8 @@ RULES = (
 
 # ---- finding quickly ----------------------------------------------------------------------------------------------
 # A pattern that starts with one literal character is searched faster than most words. So starts that end in _ or -
-# are searched by that character; others first among the capitals and digits of the text, which are few.
+# are searched by that character; of the others, most by a word that several contain, in the text in small letters, and
+# the rest first among the capitals and digits of the text, which are few.
 
 
 def _behind(sign: str, also: str = "") -> re.Pattern[str]:
@@ -278,10 +194,24 @@ def sieved(text: str) -> str:
 
 
 _SEARCHED_OTHERWISE = ("://", "aws_secret_access_key")
-CAPITALS = tuple(
-    (sieved(start), start, rule)
-    for rule in RULES
+_SHARED = (
+    *("pass", "secret", "credential", "token", "key", "pwd", "hook", "uthorization", "ookie", "sig="),
+    *("alue", "assword", "wd=", "auth"),
+)
+"""Words in small letters that most of the other starts contain: without such a word, no start with it is searched."""
+
+
+def _word_in(start: str) -> str:
+    return next((word for word in _SHARED if word in start.lower()), "")
+
+
+_OTHERS = [
+    (start, rank)
+    for rank, rule in enumerate(RULES)
     for start in rule.starts
     if start not in _SEARCHED_OTHERWISE and start[-1] not in "_-"
-)
-"""The starts that are not searched by ``_`` or ``-``: their capitals and digits, the start, its rule."""
+]
+WORDS = tuple((word, tuple(each for each in _OTHERS if _word_in(each[0]) == word)) for word in _SHARED)
+"""The shared words, each with its starts and the ranks of their rules."""
+CAPITALS = tuple((sieved(start), start, RULES[rank]) for start, rank in _OTHERS if not _word_in(start))
+"""The starts without a shared word: their capitals and digits, the start, its rule."""

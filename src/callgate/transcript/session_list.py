@@ -105,11 +105,9 @@ _SHOWN = 5
 
 
 def find(folder: Path, which: str) -> Path:
-    """Return the log of a session, found by its id, the start of its id, its title, or words of its title, prompts or
-    tags.
-
-    ``session/name`` finds a nested session. Raise JournalError if no session or several sessions match.
-    """
+    """Return the log of a session. The session is found by its id, the start of its id, its title, or words of its
+    title, prompts or tags. ``session/name`` finds a nested session. Raise JournalError if no session or several
+    sessions match."""
     outer, slash, name = which.rpartition("/")
     if slash:
         log = agent_log(find(folder, outer), name)
@@ -121,7 +119,7 @@ def find(folder: Path, which: str) -> Path:
         return exact
     sessions = listed(folder)
     if not sessions:
-        raise JournalError("there is no session of this workspace yet")
+        raise JournalError("this workspace has no sessions yet")
     if which == LATEST:
         return Path(sessions[0].path)
     for rule in (_begins, _named, _says):
@@ -129,7 +127,7 @@ def find(folder: Path, which: str) -> Path:
         if len(found) == 1:
             return Path(found[0].path)
         if found:
-            raise JournalError(f"several sessions could be meant by {which!r}: {_names(found)}; say its id")
+            raise JournalError(f"{which!r} matches several sessions: {_names(found)}; use an id")
     raise JournalError(f"there is no session {which!r} in this workspace{_hint(which, sessions)}")
 
 

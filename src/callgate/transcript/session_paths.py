@@ -14,8 +14,8 @@ from callgate.words.errors import JournalError
 
 
 def data_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """Return the path in ``$CALLGATE_DATA_DIR``, otherwise the folder ``callgate`` in the system's folder for user
-    data."""
+    """Return the path in ``$CALLGATE_DATA_DIR``. If the variable is not set, return the folder ``callgate`` in the
+    system's folder for user data."""
     found = os.environ if environment is None else environment
     if found.get("CALLGATE_DATA_DIR"):
         return Path(found["CALLGATE_DATA_DIR"]).absolute()
@@ -23,13 +23,13 @@ def data_folder(environment: Mapping[str, str] | None = None) -> Path:
         return Path(found["XDG_DATA_HOME"]).absolute() / "callgate"
     home = found.get("HOME") or found.get("USERPROFILE")
     if not home or not Path(home).is_absolute():
-        raise JournalError("there is no home folder to keep sessions in: set CALLGATE_DATA_DIR to a folder of yours")
+        raise JournalError("no home folder was found for sessions: set CALLGATE_DATA_DIR to a folder")
     return Path(home) / ".local" / "share" / "callgate"
 
 
 def project_key(workspace: Path) -> str:
-    """Return the folder name for a workspace: readable, and different for each workspace (``a-b`` and ``a/b``
-    differ)."""
+    """Return the folder name for a workspace. The name is readable, and different for each workspace (``a-b`` and
+    ``a/b`` differ)."""
     real = os.path.realpath(workspace)
     words = re.sub(r"[^A-Za-z0-9]+", "-", "-".join(Path(real).parts[-2:])).strip("-")[-40:].strip("-")
     return f"{words or 'root'}-{sha256(os.fsencode(real)).hexdigest()[:12]}"

@@ -40,8 +40,8 @@ class Summary:
 
     @property
     def asking(self) -> bool:
-        """True if a question can be answered now: its message is recorded (``spoken``). Without the message, the
-        call of the question does not start after a restart."""
+        """True if a question can be answered now: the message of the question is recorded (``spoken``). Without this
+        message, the call of the question does not start after a restart."""
         return self.spoken and bool(self.asked)
 
     @property
@@ -54,7 +54,7 @@ _FIELDS = tuple(field.name for field in fields(cast(Any, Summary)))
 
 
 class Tally:
-    """Folds events into a summary. Mutable, because it is called for every line of a log."""
+    """Folds events into a summary. The class is mutable for speed, because it processes every line of a log."""
 
     def __init__(self, so_far: Summary | None = None) -> None:
         so_far = so_far or Summary()
@@ -73,8 +73,8 @@ class Tally:
 
 
 def prompt_of(message: Message) -> str:
-    """Return the start of the first text of a message on one line. Later texts are attachments or were added for the
-    model."""
+    """Return the start of the first text of a message on one line. The later texts are attachments or were added for
+    the model."""
     text = next((part.text for part in message.parts if isinstance(part, Text) and part.text.strip()), "")
     return " ".join(text[: 4 * _PROMPT_CHARS].split())[:_PROMPT_CHARS]
 

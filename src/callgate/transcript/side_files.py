@@ -46,12 +46,13 @@ _LAST = "sessions.last"
 
 
 def note_used(log: Path) -> None:
-    """Record that this session was used last. Times cannot tell that, because the clock may be set back."""
+    """Record that this session was used last. File times are not sufficient for this, because the clock may be set
+    back."""
     replace_beside(log.parent / _LAST, log.stem)
 
 
 def last_used(folder: Path) -> str:
-    """Return the id of the session that was used last; empty if it is not known."""
+    """Return the id of the session that was used last; empty if the id is unknown."""
     try:
         return read_beside(folder / _LAST).decode()
     except (OSError, ValueError):

@@ -27,13 +27,10 @@ from callgate.transcript.session_paths import data_folder, new_session_id, proje
 from callgate.words.decisions import Confirmation, Question
 from callgate.words.errors import JournalError, SessionLocked, UsageError
 from callgate.words.events import (
-    Branched,
     CallArrived,
     CallDecided,
     CallSettled,
     CallStarted,
-    Compacted,
-    Counted,
     Durable,
     Forked,
     LinesQuarantined,
@@ -45,15 +42,13 @@ from callgate.words.events import (
     PromptQueued,
     QuestionAnswered,
     QuestionAsked,
-    ResultReplaced,
-    Rewound,
     RunEnded,
     SessionOpened,
-    Snipped,
     TurnEnded,
     TurnStarted,
 )
 from callgate.words.late_pattern import late_pattern
+from callgate.words.turns import Branched, Compacted, Counted, ResultReplaced, Rewound, Snipped
 
 if TYPE_CHECKING:
     from callgate.transcript.masking import Masker
@@ -79,7 +74,7 @@ class Store:
         masker: Masker | None = None,
     ) -> None:
         if not hasattr(os, "pwrite"):
-            raise JournalError("sessions cannot be kept on this system yet: run without a journal")
+            raise JournalError("sessions cannot be stored on this system: use --no-save, or journal=None")
         self.workspace = Path(fspath(workspace or Path.cwd())).absolute()
         self.data = data_folder() if data is None else Path(fspath(data)).absolute()
         self._masker = masker
@@ -131,8 +126,8 @@ class Store:
         return listed(self.folder, limit)
 
     def unheld(self) -> tuple[str, tuple[SessionLocked, ...]]:
-        """Return the id of the newest session that no program has open, and the newer sessions with the programs
-        that have them open. Raise JournalError if every session is open."""
+        """Return the id of the newest session that no program has open, and the newer sessions, each with the
+        program that has the session open. Raise JournalError if every session is open."""
         passed: list[SessionLocked] = []
         for each in self.list():
             holder = holder_of(Path(each.path))
@@ -141,14 +136,14 @@ class Store:
             passed.append(SessionLocked(f"session {each.session} is open in {holder}", pid=holder.pid))
         if passed:
             raise JournalError(f"every session of this workspace is open elsewhere: {'; '.join(map(str, passed))}")
-        raise JournalError("there is no session of this workspace yet")
+        raise JournalError("this workspace has no sessions yet")
 
     def read(self, which: str | Path = LATEST) -> LoadedLog:
         """Read a session without locking or changing its files."""
         return read_log(self._log(which))
 
     def questions(self, which: str | Path = LATEST) -> tuple[Question, ...]:
-        """Return the open questions of a session without locking it. A path is the path of a log."""
+        """Return the open questions of a session without locking the session. A path is the path of a log."""
         log = self._log(which)
         return tuple(each.question for each in questions_in(log).open)
 
@@ -163,16 +158,16 @@ class Store:
         return answer_question(log, self.masker, confirmation)
 
     def find(self, which: str = LATEST) -> Path:
-        """Return the path of the log of a session. Raise JournalError, with the possible matches, if no session or
-        several sessions match."""
+        """Return the path of the log of a session. If no session or several sessions match, raise JournalError with
+        the possible matches."""
         return find(self.folder, which)
 
     def copy(self, original: LoadedLog, session: str | None = None, *, own: bool = True) -> str:
         """Write a new session with the events of another session and return the new id. Unfinished calls are not
         copied.
 
-        own  False to copy the conversation only, without modes, remembered answers and other state: somebody else
-             may have written them
+        own  False if another person may have written the session: only the conversation is copied, without modes,
+             remembered answers and other state
         """
         now = time()
         events: list[Durable] = [
@@ -180,7 +175,7 @@ class Store:
             *(event for event in original.events if _is_copied(event, own=own)),
         ]
         if original.unknown:
-            left_out = f"{original.unknown} lines of a newer version of Callgate were left out of this copy"
+            left_out = f"{original.unknown} lines of a newer version of Callgate were not copied"
             events.append(Noted(now, left_out, "warning"))
         return self.write([*events, Forked(now, original.session, Ledger(original.events).counted)], session)
 
@@ -191,7 +186,7 @@ class Store:
         return log.stem
 
     def append(self, log: Path, *events: Durable) -> None:
-        """Append events to a log that no program has open. Raise SessionLocked if a program has it open."""
+        """Append events to a log that no program has open. Raise SessionLocked if a program has the log open."""
         fd, loaded = locked_log(log, time())
         quarantined = repair(fd, log, loaded, time())
         append_to_log(log, self.masker, loaded, fd, events if quarantined is None else (quarantined, *events))
@@ -205,15 +200,17 @@ class Store:
 
     def _named(self, session: str) -> Path:
         if _ID.fullmatch(session) is None or session == LATEST:
-            raise UsageError(f"{session!r} is no id of a session: 4 to 64 letters, digits, - and _, no - first")
+            raise UsageError(
+                f"{session!r} is not a session id: use 4 to 64 letters, digits, - and _, without - at the beginning"
+            )
         log = self.folder / f"{session}.jsonl"
         if os.path.lexists(log):
-            raise JournalError(f"there is a session {session} already: resume it, or choose another id")
+            raise JournalError(f"session {session} already exists: resume it, or choose another id")
         return log
 
     def _is_own(self, log: Path) -> bool:
-        """Return True if only this user can have written the log: it is in the data folder, belongs to the user, and
-        nobody else may write it."""
+        """Return True if only this user can have written the log: the log is in the data folder, belongs to the
+        user, and no other user can write to it."""
         projects = os.path.realpath(self.data / "projects")
         if not os.path.realpath(log).startswith(f"{projects}/"):
             return False
@@ -277,7 +274,7 @@ _CONVERSATION = (
 """The events that are copied from a log that somebody else may have written."""
 
 _NOT_OWN = (
-    "may have been written by somebody else: its conversation continues as a copy, without its permission mode, "
+    "may have been written by another user: its conversation continues as a copy, without its permission mode, "
     "model and remembered answers"
 )
 

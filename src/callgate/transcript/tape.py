@@ -20,7 +20,7 @@ PATIENCE = (0.05, 0.25, 1.0)
 _ADVICE = {
     ENOSPC: "free some space on that disk",
     EDQUOT: "free some of your quota",
-    EIO: "see whether that disk is failing",
+    EIO: "check that disk for errors",
     EFBIG: "raise the limit on the size of files (ulimit -f)",
     EROFS: "make that disk writable",
     EACCES: "make that folder writable",
@@ -32,16 +32,17 @@ _fdatasync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
 
 
 def patiently(work: Callable[[], T], patience: tuple[float, ...], pause: Callable[[float], object], path: Path) -> T:
-    """Call ``work`` again after an OSError, with pauses. Raise JournalError with advice after the last attempt."""
+    """Call ``work`` again after an OSError, with pauses between the attempts. After the last attempt, raise
+    JournalError with advice."""
     for wait in (*patience, None):
         try:
             return work()
         except OSError as error:
             if wait is None:
-                advice = _ADVICE.get(error.errno or 0, "see to that")
+                advice = _ADVICE.get(error.errno or 0, "fix the cause")
                 raise JournalError(
                     f"the record cannot be written: {error.strerror or error} ({path}). "
-                    f"What was acknowledged is safe; {advice}, then send Continue()."
+                    f"Everything acknowledged before is safe; {advice}, then send Continue()."
                 ) from error
             pause(wait)
     raise AssertionError
@@ -66,7 +67,7 @@ class Tape:
 
     @property
     def crowded(self) -> bool:
-        """True if so many bytes are in memory that a sync is due."""
+        """True if the number of buffered bytes is so large that a sync is due."""
         return self.end - self._safe > _MUCH
 
     def put(self, data: bytes) -> None:
@@ -74,16 +75,16 @@ class Tape:
         self.end += len(data)
 
     def write(self) -> None:
-        """Write all buffered bytes to the file. After an OSError call again; the bytes are written from the same
-        offset."""
+        """Write all buffered bytes to the file. After an OSError, call the method again; the bytes are written again
+        at the same offset."""
         if not self._pending:
             return
         size = self._checked_size()
         if size != self._written:
             if not self._dirty or size < self._written:
                 raise JournalError(
-                    f"another program changed {self.path}: it has {size:,} bytes and should have {self._written:,}. "
-                    "Close this session and resume it: what is intact will be read."
+                    f"another program changed {self.path}: it has {size:,} bytes instead of {self._written:,}. "
+                    "Close this session and resume it: all intact lines will be read."
                 )
             os.ftruncate(self.fd, self._written)
         data = memoryview(b"".join(self._pending))
@@ -110,13 +111,14 @@ class Tape:
             there = status.st_nlink > 0 and not os.path.exists(os.path.dirname(self.path))
         if not there:
             raise JournalError(
-                f"another program removed or replaced {self.path} while this session had it open: what is said from "
-                "now on cannot be kept there. Close this session; one that is resumed reads what is in that place now."
+                f"another program removed or replaced {self.path} while this session had it open, so new events "
+                "cannot be stored there. Close this session; a resumed session reads the file that is there "
+                "now."
             )
         return status.st_size
 
     def sync(self) -> None:
-        """Sync all written bytes to disk. After an OSError all of them must be written again."""
+        """Sync all written bytes to disk. After an OSError, all these bytes must be written again."""
         if self._safe == self._written:
             return
         try:

@@ -1,4 +1,5 @@
-"""Counts the tokens of a history: as reported by the provider, otherwise estimated from characters."""
+"""Counts the tokens of a history. The number is reported by the provider, or estimated from the number of
+characters."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -42,11 +43,13 @@ class ContextShare:
 
 @noun
 class ContextUse:
-    """The use of the context window by the next request. ``limits`` is None if the window size is unknown."""
+    """The use of the context window by the next request. ``limits`` is None if the window size is unknown.
+    ``window_from`` is the source of the window size, or empty."""
 
     count: TokenCount
     shares: tuple[ContextShare, ...]
     limits: ContextLimits | None = None
+    window_from: str = ""
 
 
 class TokenMeter:
@@ -62,7 +65,8 @@ class TokenMeter:
         self._seen = self._sum = 0
 
     def count(self, view: View, fixed: int) -> TokenCount:
-        """Return the tokens of the next request. ``fixed`` is the number of characters of system prompt and tools."""
+        """Return the tokens of the next request. ``fixed`` is the number of characters of the system prompt and the
+        tools."""
         messages, total = view.messages, fixed + self._total(view)
         at = last_reported(messages, view.changed_at)
         usage = None if at is None else messages[at].usage

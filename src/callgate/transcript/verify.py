@@ -1,8 +1,8 @@
 """Checks that a log is unchanged: checksums, chain, numbering, session id, line endings.
 
-Only one line is in memory at a time. A line is valid if it follows the line with the highest number so far, or the
-line directly before it, as after a repair. For other lines a fault says what was changed, removed, moved, duplicated
-or cut off, and where.
+Only one line is in memory at a time. A line is valid if it follows the line with the highest number so far. After a
+repair, a line that follows the line directly before it is also valid. For other lines a fault contains the place and
+the kind of the change: changed, removed, moved, duplicated or cut off.
 """
 
 import os
@@ -86,7 +86,7 @@ def verify(source: int | Path, *, session: str | None = None, head: str | None =
     for number, (start, end, data) in enumerate(raw_lines(source, 0, size), start=1):
         check.number = number
         if not data.strip():
-            check.fault(None, start, "an empty line, which no log has", len(data))
+            check.fault(None, start, "an empty line, which is not allowed in a log", len(data))
             continue
         ended = end - start > len(data)
         pieces = _pieces(source, start, end, data)
@@ -96,7 +96,7 @@ def verify(source: int | Path, *, session: str | None = None, head: str | None =
             else:
                 check.line(piece, ended)
         if all(isinstance(piece, Raw) and len(piece.data) < len(data.removesuffix(b"\r")) for piece in pieces):
-            check.fault(None, start, "something else than a line end is around a line, or nothing at all", len(data))
+            check.fault(None, start, "a line is not separated by a line ending", len(data))
     for gap in check.gaps:
         numbers = f"n {gap.first}" if gap.first == gap.last else f"n {gap.first} to {gap.last}"
         what = f"removed: {numbers} should stand before line {gap.line}"
@@ -123,7 +123,7 @@ class _Place(NamedTuple):
 
 
 class _Gap(NamedTuple):
-    """A range of missing line numbers, and the line before which they are missing."""
+    """A range of missing line numbers, and the line after the gap."""
 
     first: int
     last: int
@@ -170,7 +170,7 @@ class _Check:
         try:
             entry = read_line(raw.data, raw.sum)
         except BadLine as why:
-            self.fault(None, raw.start, f"changed: its checksum fits, but {why}", len(raw.data))
+            self.fault(None, raw.start, f"changed: its checksum matches, but {why}", len(raw.data))
             self._broken += 1
             return
         here = _Place(entry.n, raw.sum, self.number, raw.start)
@@ -179,9 +179,9 @@ class _Check:
         if raw.sum == self._head and self.noted_at is None:
             self.noted_at = self.number
         if not ended:
-            self.fault(here.n, raw.start, "torn: the last line has no line end; nothing else of it is missing")
+            self.fault(here.n, raw.start, "torn: the last line has no line ending, but is otherwise complete")
         elif raw.end - raw.start - len(raw.data) == 2:
-            self.fault(here.n, raw.start, "its line end is not the one byte that it should be")
+            self.fault(here.n, raw.start, "its line ending is not a single newline")
         if isinstance(entry.event, LinesQuarantined):
             for each in entry.event.ranges:
                 self._put_on_record(each, entry.at)
@@ -193,14 +193,14 @@ class _Check:
     def _place(self, here: _Place, entry: LogEntry, length: int) -> None:
         if entry.session != self.session:
             if self.session is not None and self.lines > 1:
-                self.fault(here.n, here.offset, f"foreign: it is a line of session {entry.session!r}", length)
+                self.fault(here.n, here.offset, f"foreign: the line belongs to session {entry.session!r}", length)
                 return
             if self.session is not None:
-                what = f"the whole file is of another session: {entry.session!r} instead of {self.session!r}"
+                what = f"the whole file belongs to another session: {entry.session!r} instead of {self.session!r}"
                 self.fault(here.n, here.offset, what)
             self.session = entry.session
         if here.sum == self.last.sum:
-            self.fault(here.n, here.offset, f"repeated: it is line {self.last.line} again", length)
+            self.fault(here.n, here.offset, f"repeated: the line is a copy of line {self.last.line}", length)
         elif here.n > self.front.n:
             self._advance(here, entry.prev)
         else:
@@ -216,11 +216,13 @@ class _Check:
             lost = f"{self.faults[-1].what}; n {front.n + 1} to {here.n - 1} are lost"
             self.faults[-1] = replace(self.faults[-1], what=lost)
         if prev == self.last.sum:
-            self.fault(here.n, here.offset, f"renumbered: it follows the line before it, whose number is {self.last.n}")
+            self.fault(
+                here.n, here.offset, f"renumbered: the line follows the previous line, whose number is {self.last.n}"
+            )
         elif missing > max(self._broken, self._lost // _SHORTEST_LINE):  # more lines than fit in the damaged bytes
             self.gaps.append(_Gap(front.n + 1, here.n - 1, here.line, here.offset))
         elif not self._broken and front.line == 0:
-            self.fault(here.n, here.offset, "changed together with its checksum: the first line follows no other")
+            self.fault(here.n, here.offset, "changed together with its checksum: the first line does not start a log")
         elif not self._broken:
             what = f"changed or replaced together with its checksum: line {here.line} was written after another line"
             self.fault(front.n, front.offset, what, line=front.line)
@@ -233,7 +235,7 @@ class _Check:
         self.gaps.remove(gap)
         parts = (gap._replace(last=here.n - 1), gap._replace(first=here.n + 1))
         self.gaps += (each for each in parts if each.first <= each.last)
-        self.fault(here.n, here.offset, f"moved: it belongs before line {gap.line}", length)
+        self.fault(here.n, here.offset, f"moved: the line belongs before line {gap.line}", length)
 
     def _put_on_record(self, where: tuple[int, int], at: float) -> None:
         for i, fault in enumerate(self.faults):

@@ -32,7 +32,7 @@ _AT_EXIT = 10.0
 
 
 class Lines(Protocol):
-    """Encodes events as lines for a Writer, whose thread alone calls the methods."""
+    """Protocol: encodes events as lines for a Writer. Only the thread of the Writer calls the methods."""
 
     draft: tuple[str, Drafted] | None
     """The newest draft that is not written yet; set by the loop."""
@@ -49,21 +49,22 @@ class Lines(Protocol):
         ...
 
     def aside(self) -> None:
-        """Write data that may be lost, such as a draft. Called each time the thread wakes up. Must not raise."""
+        """Write data whose loss is acceptable, such as a draft. Called each time the thread wakes up. Must not
+        raise."""
 
     def after(self, number: int) -> Sequence[tuple[int, Durable]]:
         """Return all events after the event with this number, with their numbers."""
         ...
 
     def rest(self) -> None:
-        """Do deferred work. Called when everything is on disk and no caller waits. Must not raise."""
+        """Do deferred work. Called when all events are on disk and no caller waits. Must not raise."""
 
     def close(self) -> None:
         """Close the file. Must not raise."""
 
 
 class Sink(Protocol):
-    """The file that lines are written to, such as a Tape. After an OSError the writer tries again."""
+    """Protocol of the file that receives the lines, such as a Tape. After an OSError the writer tries again."""
 
     @property
     def path(self) -> Path: ...
@@ -118,8 +119,11 @@ class Writer:
         self._begin_soon()
 
     def barrier(self) -> Awaitable[None] | None:
-        """Return None if all appended events are on disk, otherwise an awaitable that returns when they are. The
-        awaitable raises JournalError if the events cannot be written; another call tries again."""
+        """Return None if all appended events are on disk, otherwise an awaitable that returns when they are on disk.
+
+        The awaitable raises JournalError if the events cannot be written. Another call tries to write the events
+        again.
+        """
         return None if self._synced >= self._appended else self._wait(self._waiters)
 
     def room(self) -> Awaitable[None] | None:
@@ -148,8 +152,10 @@ class Writer:
         self._begin()
 
     def finish(self) -> JournalError | None:
-        """Write all events and end the thread. Return the error if that failed, otherwise None. Blocks, so it must
-        not run on the event loop."""
+        """Write all events and end the thread. Return the error if the write failed, otherwise None.
+
+        The method blocks, so it must not run on the event loop.
+        """
         if self._thread is not None:
             _end(self._stop, self._wake, self._thread, None)
         return self._failure
@@ -265,7 +271,8 @@ class Writer:
         _tell(ready)
 
     def _fail(self, failure: JournalError) -> None:
-        """Fail all waiters. Waiters are removed under the lock, because a later request starts a retry."""
+        """Raise the error in all waiters. The waiters are removed under the lock, because a later request starts a
+        retry."""
         with self._lock:
             self._failure = failure
             waiting: list[_Waiter | _Job] = [*self._waiters, *self._crowd, *self._jobs]

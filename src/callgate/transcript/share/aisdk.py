@@ -1,16 +1,18 @@
 """Exports a session as messages of the Vercel AI SDK, version 5 (``ModelMessage[]``)."""
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from callgate.conversation.ledger import boundary_parts
-from callgate.conversation.view import REMOVED, View
+from callgate.conversation.view import REMOVED, View, joined_parts
 from callgate.transcript.share.call_stories import gathered
 from callgate.transcript.share.plain import clean_json, scrub
-from callgate.transcript.share.session_page import Exported
+from callgate.transcript.share.session_page import Exported, is_cut_off
 from callgate.words import messages as m
-from callgate.words.events import Compacted, MessageAdded
+from callgate.words.events import MessageAdded
+from callgate.words.turns import Compacted
 
 
 def to_ai_sdk(exported: Exported, note: str = "") -> list[dict[str, Any]]:
@@ -20,9 +22,8 @@ def to_ai_sdk(exported: Exported, note: str = "") -> list[dict[str, Any]]:
     A summary is included only if the summarized messages are missing. ``note`` becomes a system message.
     """
     view = View()
-    for event in exported.events:
-        if isinstance(event, MessageAdded):
-            view.add(event.message)
+    for message in _whole_messages(exported.events):
+        view.add(message)
     for (_, call_id), facts in gathered(exported.events).items():
         if facts.told is None and facts.settled is not None:  # its result is in no message
             part = m.ResultPart(call_id, "", facts.settled.content, facts.settled.is_error)
@@ -35,6 +36,24 @@ def to_ai_sdk(exported: Exported, note: str = "") -> list[dict[str, Any]]:
         if parts and message is not REMOVED:
             out.append({"role": message.role, "content": parts})
     return out
+
+
+def _whole_messages(events: Iterable[Any]) -> Iterable[m.Message]:
+    """Return the messages of the events. An incomplete message is joined with its continuation."""
+    found: list[m.Message] = []
+    is_cut = False  # the last message
+    for event in events:
+        if not isinstance(event, MessageAdded):
+            continue
+        message = event.message
+        if is_cut and event.about is not None:  # a reminder for the continuation
+            found.insert(-1, message)
+            continue
+        if is_cut and message.role == "assistant":
+            message = replace(message, parts=joined_parts(found.pop().parts, message.parts))
+        found.append(message)
+        is_cut = is_cut_off(event)
+    return found
 
 
 def _first_summary(exported: Exported) -> str | None:

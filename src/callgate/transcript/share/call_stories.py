@@ -29,7 +29,8 @@ class Facts:
 
 
 class CallStory:
-    """One call from its arguments to its result. A call through another tool is shown as a call of its target tool.
+    """One call from its arguments to its result. A call that was made by another tool is shown as a call of the target
+    tool.
 
     decided     the decisions and answers as text
     changed_to  the arguments after a change by the user or a hook
@@ -60,8 +61,8 @@ class CallStory:
 def gathered(events: Iterable[e.Durable]) -> dict[tuple[str, str], Facts]:
     """Return the facts of each call by message id and call id.
 
-    If several messages have the same call id, its events belong to the latest message, so that an old result is
-    never shown for a new call.
+    If several messages have the same call id, its events belong to the latest of these messages, so that an old
+    result is never shown for a new call.
     """
     facts: dict[tuple[str, str], Facts] = {}
     latest: dict[str, Facts] = {}
@@ -135,8 +136,8 @@ def open_questions(events: Sequence[e.Durable]) -> tuple[Question, ...]:
 
 
 def unfinished(log: Path, events: Sequence[e.Durable]) -> UnfinishedMessage | None:
-    """Return the message whose stream was interrupted with the last turn, or None if there is none or no text of it
-    was stored."""
+    """Return the message whose stream was interrupted with the last turn; None if there is no such message or its
+    text was not stored."""
     awaited = ""
     for event in events:
         if isinstance(event, e.TurnStarted):

@@ -22,7 +22,8 @@ DEEPEST = 100
 
 @noun
 class ClaudeLine:
-    """One line of a Claude Code transcript. ``at`` is the time of the line or, if it has none, of the line before."""
+    """One line of a Claude Code transcript. ``at`` is the time of the line; if the line has no time, the time of the
+    previous line."""
 
     number: int
     at: float
@@ -139,8 +140,8 @@ def _time(stamp: object) -> float | None:
 def parents(lines: Sequence[ClaudeLine]) -> list[int | None]:
     """Return for each line the index of its parent.
 
-    If several lines have the ``uuid`` of the parent, the latest line is the parent. If no line has it, the message
-    before is the parent, so that no history is lost.
+    If several lines have the ``uuid`` of the parent, the latest of these lines is the parent. If no line has it, the
+    previous message is the parent, so that no history is lost.
     """
     first: dict[str, int] = {}
     for i, line in enumerate(lines):
@@ -165,8 +166,8 @@ def parents(lines: Sequence[ClaudeLine]) -> list[int | None]:
 
 
 def live_chain(lines: Sequence[ClaudeLine], follows: Sequence[int | None]) -> list[int]:
-    """Return the indexes of the lines from the root to the last message of the file. Where parents form a cycle, the
-    message before the cycle in the file is the next parent, so that no history is lost."""
+    """Return the indexes of the lines from the root to the last message of the file. If parents form a cycle, the
+    path continues with the message before the cycle in the file, so that no history is lost."""
     at = next((i for i in reversed(range(len(lines))) if lines[i].uuid and lines[i].speaks), None)
     chain: list[int] = []
     seen: set[int] = set()

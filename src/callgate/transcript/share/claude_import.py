@@ -12,10 +12,11 @@ from typing import Any, cast
 
 from callgate.transcript.share import claude_format as claude
 from callgate.transcript.share.claude_format import ClaudeLine
-from callgate.words.events import Compacted, Counted, Durable, MessageAdded, RunEnded
+from callgate.words.events import Durable, MessageAdded, RunEnded
 from callgate.words.messages import CallPart, Message, Part, Text, Usage
 from callgate.words.model import WHOLE, StopReason
 from callgate.words.noun import noun
+from callgate.words.turns import Compacted, Counted
 
 
 class ClaudeCall:
@@ -42,7 +43,7 @@ class Spoken:
 
 
 class Turns:
-    """Converts lines to ``events``, in order. ``used`` are the numbers of the converted lines."""
+    """Converts lines to ``events``, in order. ``used`` has the numbers of the converted lines."""
 
     def __init__(self, lines: Sequence[ClaudeLine], chain: Sequence[ClaudeLine]) -> None:
         self.events: list[Durable] = []
@@ -206,7 +207,7 @@ class Imported:
 
 def read_claude(lines: Iterable[bytes]) -> Imported:
     """Convert the lines of a JSONL file to a session. Never fails: for an unusable file the result has no events,
-    and ``skipped`` says why."""
+    and ``skipped`` has the reason."""
     parsed, skipped = claude.parse(lines)
     main = [line for line in parsed if line.data.get("isSidechain") is not True]
     chain = [main[i] for i in claude.live_chain(main, claude.parents(main))]

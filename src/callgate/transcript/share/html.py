@@ -113,7 +113,7 @@ def _part(part: Part) -> Iterator[str]:
                 yield _pre(part.text)
         case Opaque():
             if not part.beside:
-                yield f'<p class="quiet">A part only {_text(part.provider)} can read</p>'
+                yield f'<p class="quiet">Data in a private format of {_text(part.provider)}</p>'
         case CallPart() | ResultPart():
             yield f'<p class="quiet">{_text(part.name)}</p>'
 

@@ -85,7 +85,7 @@ def _part(part: Part) -> Iterator[str]:
                 yield fenced(part.text)
         case Opaque():
             if not part.beside:
-                yield f"*A part only {inline(part.provider)} can read*"
+                yield f"*Data in a private format of {inline(part.provider)}*"
         case CallPart() | ResultPart():
             yield code(part.name)
 
@@ -155,8 +155,8 @@ def _closing(line: str, fence: str) -> str | None:
 
 
 def _certain(lines: list[str], indent: str, fence: str) -> bool:
-    """Return True if the code block ends at the same line whether or not it belongs to a list item. A less indented
-    line can make this ambiguous."""
+    """Return True if the code block ends at the same line inside and outside a list item. A less indented line can
+    make the end ambiguous."""
     for line in lines:
         if set(line.strip(" \t")) == set(fence) and len(line.strip(" \t")) >= len(fence):
             return _closing(line, fence) == indent
@@ -166,8 +166,8 @@ def _certain(lines: list[str], indent: str, fence: str) -> bool:
 
 
 def _paragraph(lines: list[str]) -> list[str]:
-    """Return the lines with HTML tags outside code spans escaped. Code spans are recognized only within one line and
-    table cell, because other spans would need a full parser."""
+    """Return the lines with HTML tags outside code spans escaped. Only code spans within one line and table cell are
+    recognized, because other code spans would need a full parser."""
     if not all(map(_CERTAIN_SPANS.fullmatch, lines)):
         return [_TAG.sub("&lt;", line) for line in lines]
     return [

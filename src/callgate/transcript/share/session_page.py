@@ -55,10 +55,15 @@ def moment(at: float) -> str:
 
 
 def dates(exported: Exported) -> tuple[float, float] | None:
-    """Return the times of the first and the last message, or None without messages. Other events may have later
-    times, such as the time of an import."""
+    """Return the times of the first and the last message, or None if there are no messages. Other events may have
+    later times, such as the time of an import."""
     times = [event.at for event in exported.events if isinstance(event, e.MessageAdded)]
     return (min(times), max(times)) if times else None
+
+
+def is_cut_off(event: e.MessageAdded) -> bool:
+    """Return True if the next message of the model continues this message."""
+    return event.message.role == "assistant" and event.stop_reason in _CUT and not event.message.calls
 
 
 def read_page(exported: Exported) -> tuple[SaidMessage | Mark, ...]:
@@ -73,7 +78,7 @@ def read_page(exported: Exported) -> tuple[SaidMessage | Mark, ...]:
     cut: int | None = None  # the position of a message that the next message of the model continues
     for event in exported.events:
         if isinstance(event, e.MessageAdded) and event.about is not None:
-            out.append(Mark(event.at, "note", "A reminder to the model, which no person wrote", event.message.text))
+            out.append(Mark(event.at, "note", "A reminder to the model, added by Callgate", event.message.text))
         elif isinstance(event, e.MessageAdded) and event.message.role != "tool":
             message = event.message
             calls = {call.id: CallStory(call, facts[message.id, call.id]) for call in message.calls}
@@ -85,8 +90,7 @@ def read_page(exported: Exported) -> tuple[SaidMessage | Mark, ...]:
                 number += 1
                 cut = len(out)
                 out.append(SaidMessage(number, event.at, message, calls, message.id in snipped))
-            is_cut = message.role == "assistant" and event.stop_reason in _CUT and not calls
-            cut = cut if is_cut and message.id not in snipped else None
+            cut = cut if is_cut_off(event) and message.id not in snipped else None
         elif isinstance(event, e.MessageAdded):
             out += _orphans(event, known)
         elif isinstance(event, e.CallArrived) and event.message_id not in messages:
@@ -119,12 +123,12 @@ def compacted_line(event: e.Compacted) -> str:
     if event.tokens_before:
         facts.append(f"about {event.tokens_before:,} tokens became {event.tokens_after:,}")
     if event.focus.strip():
-        facts.append(f"minding {' '.join(event.focus.split())[:200]!r}")
+        facts.append(f"with focus on {' '.join(event.focus.split())[:200]!r}")
     if event.model:
         cost = "" if event.cost is None else f" for ${event.cost:.4f}"
         facts.append(f"by {event.model}{cost}")
     about = f": {', '.join(facts)}" if facts else ""
-    return f"The history was compacted ({event.trigger}){about}; from here on the model saw this summary of it"
+    return f"The history was compacted ({event.trigger}){about}; from here on the model sees this summary instead"
 
 
 def _mark(event: e.Durable) -> Mark | None:
@@ -151,6 +155,6 @@ _TEXTS: Mapping[type, Callable[[Any], str]] = {
     e.ModelSet: lambda event: f"Model: {event.model}",
     e.PolicyAdded: lambda event: f"Remembered: {event.policy.effect} {event.policy.tool}",
     e.Forked: lambda event: f"Forked from session {event.session}",
-    e.LinesQuarantined: lambda event: f"{len(event.ranges)} damaged places of the log were left out",
+    e.LinesQuarantined: lambda event: f"{len(event.ranges)} damaged places of the log were ignored",
 }
 """The texts of events in an export; an empty text is not shown."""
