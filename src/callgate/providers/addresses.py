@@ -35,7 +35,7 @@ class ServerAddress:
 class BaseUrl:
     """The base URL of a provider.
 
-    path  the path without a slash at its end
+    path  the path without a trailing slash
     """
 
     origin: ServerAddress
@@ -50,7 +50,6 @@ class BaseUrl:
         return f"{path}?{quote(query, safe=_SAFE)}" if query else path
 
     def full_url(self, path: str) -> str:
-        """Return the complete URL of a request."""
         return f"{'https' if self.origin.secure else 'http'}://{self.origin.header}{self.target(path)}"
 
 

@@ -39,7 +39,7 @@ _CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 
 
 class Anthropic:
-    """The family of the Anthropic Messages API, which other servers support too."""
+    """The family of the Anthropic Messages API, which is also supported by other servers."""
 
     name: str = NAME
 
@@ -176,9 +176,9 @@ def _choice(request: Request, facts: ModelFacts, thinks: bool, notes: list[str])
 def _thinking(request: Request, facts: ModelFacts, effort: Any, most: int, notes: list[str]) -> dict[str, Any]:
     """Return the ``thinking`` field of a body; empty for the model's default.
 
-    Models with the quirk ``fixed_prefix`` reject thinking blocks whose prefix has changed, for example by compaction
-    or masking. The request tells the server to drop these blocks. Newer models return no thinking unless ``display``
-    requests it.
+    Models with the quirk ``fixed_prefix`` reject thinking blocks whose prefix was changed, for example by compaction
+    or masking. For these models the request tells the server to drop such blocks. Newer models return thinking only
+    if ``display`` requests it.
     """
     wanted, mode = request.options.thinking, facts.thinking
     if wanted is None and isinstance(effort, int):

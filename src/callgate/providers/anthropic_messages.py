@@ -92,8 +92,8 @@ class MessageBlocks:
 
     @property
     def thought_first(self) -> bool:
-        """False if the message with the pending calls does not begin with thinking; the API then rejects a thinking
-        budget."""
+        """True unless the message with the pending calls begins without thinking. The API rejects a thinking budget
+        for such a message."""
         answer = next((each for each in reversed(self._contents) if each.role == "assistant"), None)
         pending = bool(self._contents) and self._contents[-1].first["type"] == "tool_result"
         return not pending or answer is None or answer.first["type"] in ("thinking", "redacted_thinking")

@@ -1,6 +1,6 @@
 """Parses server-sent events of the Anthropic Messages API.
 
-Blocks without an equivalent in Callgate become ``opaque`` parts with their deltas merged in: redacted thinking,
+Blocks without an equivalent in Callgate become ``opaque`` parts into which their deltas are merged: redacted thinking,
 server-side tools and their results, compaction, and blocks of unknown types. Events of unknown types are ignored.
 """
 
@@ -193,8 +193,8 @@ class AnthropicParser:
         return (*kept, MessageEnded(reason, rest_of(self._usage(), self._first), detail))
 
     def _count(self, usage: object) -> None:
-        """Store the token counts of an event. Counts are cumulative: later values replace earlier ones, and missing
-        counts keep their value."""
+        """Store the token counts of an event. Counts are cumulative: later values replace earlier values, and a
+        count that is missing in the event is unchanged."""
         given = object_of(usage)
         for name, value in (*given.items(), *object_of(given.get("output_tokens_details")).items()):
             if type(value) is int and value >= 0:

@@ -105,12 +105,11 @@ class Catalogue:
 
     @cached_property
     def servers(self) -> Mapping[str, ServerRow]:
-        """The configured servers by name."""
         return self._configure(self.vendors)
 
     @cached_property
     def vendors(self) -> Mapping[str, ServerRow]:
-        """The servers of the shipped file by name."""
+        """The servers of the shipped ``models.toml`` by name."""
         shipped: dict[str, ServerRow] = {}
         for name, row in self._shipped["providers"].items():
             lists: dict[str, Any] = {field: tuple(row.get(field, ())) for field in ("key_variables", "quirks")}
@@ -119,7 +118,8 @@ class Catalogue:
 
     @property
     def defaults(self) -> Mapping[str, tuple[str, str]]:
-        """The default model and the cheap model of each vendor, in the order in which keys are searched."""
+        """The default model and the cheap model of each vendor. The order of the vendors is the order in which keys
+        are searched."""
         return {name: (row[0], row[1]) for name, row in self._shipped["defaults"].items()}
 
     @property
@@ -147,7 +147,7 @@ class Catalogue:
         raise UsageError(f"there is no model {text!r}: {self._hint(wanted, known, ways, 'anthropic/claude-opus-5-5')}")
 
     def facts(self, model: ModelName) -> ModelFacts:
-        """Return the facts of a model. Their field ``known`` is False if they are defaults."""
+        """Return the facts of a model. The field ``known`` is False if the facts are defaults."""
         server = self.servers[model.provider]
         rows: Table = self._shipped["models"]
         shipped = rows.get(model.name) or rows.get(_DATED.sub("", model.name))
@@ -168,10 +168,15 @@ class Catalogue:
         return rows.get(str(model)) or rows.get(model.name) or rows.get(f"{model.provider}/{plain}")
 
     def unknown_model_notice(self, model: ModelName, facts: ModelFacts) -> str:
-        """Return the notice for a model without a row: the default facts in use, and the file in which to correct
-        them."""
+        """Return the notice for a model without a row. It lists the default facts in use, and the file in which the
+        user can correct them."""
         near = get_close_matches(model.name, self.names, 1, cutoff=0.8)
         meant = f" Did you mean {near[0]}?" if near else ""
+        if self.servers[model.provider].local:
+            return (
+                f"{model}: the context window of {facts.context_tokens:,} tokens is"
+                f" {facts.abilities.context_from or 'assumed'}. Set `context` in {OWN_FILE} beside your settings."
+            )
         return (
             f"Unknown model: {model}.{meant} Assumed: {facts.context_tokens:,} tokens of context, "
             f"{facts.output_tokens:,} of output, no price. Set the correct numbers in {OWN_FILE} beside your settings."

@@ -125,6 +125,7 @@ class Connection:
     def __init__(self, pipe: Pipe, origin: ServerAddress, proxy: Proxy | None) -> None:
         self._pipe = pipe
         self._h11 = h11.Connection(h11.CLIENT)
+        self._unread: h11.Event | type[h11.NEED_DATA | h11.PAUSED] | h11.RemoteProtocolError | None = None
         self._loop = asyncio.get_running_loop()
         self.origin = origin
         self.proxy = proxy
@@ -154,13 +155,29 @@ class Connection:
                 return AnswerHead(event.status_code, headers)
 
     async def piece(self, watchdog: Watchdog) -> bytes | None:
-        """Return the next bytes of the body; None at its end."""
+        """Return the next bytes of the body, or None at the end of the body."""
         while True:
             event = await self._next(watchdog)
             if isinstance(event, h11.Data):
-                return bytes(event.data)
+                return self._with_received(bytes(event.data))
             if isinstance(event, h11.EndOfMessage):
                 return None
+
+    def _with_received(self, data: bytes) -> bytes:
+        """Return the bytes followed by all received bytes of the body, because a server sends each event as a chunk."""
+        pieces, size = [data], len(data)
+        while size < PIECE:
+            try:
+                event = self._h11.next_event()
+            except h11.RemoteProtocolError as error:
+                self._unread = error
+                break
+            if not isinstance(event, h11.Data):
+                self._unread = None if event is h11.NEED_DATA else event
+                break
+            pieces.append(bytes(event.data))
+            size += len(pieces[-1])
+        return b"".join(pieces)
 
     def can_be_reused(self) -> bool:
         """Return True if both sides have completed the exchange, so that the connection can be reused. Does not
@@ -190,7 +207,7 @@ class Connection:
         ended = False
         while True:
             try:
-                event = self._h11.next_event()
+                event = self._read_event()
             except h11.RemoteProtocolError:
                 if ended:
                     event = h11.PAUSED
@@ -206,6 +223,12 @@ class Connection:
             else:
                 return event
 
+    def _read_event(self) -> h11.Event | type[h11.NEED_DATA | h11.PAUSED]:
+        event, self._unread = self._unread, None
+        if isinstance(event, h11.RemoteProtocolError):
+            raise event
+        return self._h11.next_event() if event is None else event
+
     def _write(self, data: bytes | None) -> None:
         if data and self._pipe.transport is not None:
             self._pipe.transport.write(data)
@@ -216,7 +239,8 @@ async def open_connection(
 ) -> Connection:
     """Open a connection to a server, directly or through a proxy. An encrypted connection uses a tunnel of the proxy.
 
-    context  loads the system's certificates; called in a worker thread while the connection is made, because it is slow
+    context  a callback that loads the system's certificates; because it is slow, it is called in a worker thread while
+             the connection is made
     """
     loop = asyncio.get_running_loop()
     first = origin if proxy is None else proxy.origin

@@ -59,7 +59,7 @@ class Exchange:
         return head
 
     async def piece(self) -> bytes | None:
-        """Return the next bytes of the body; None at its end."""
+        """Return the next bytes of the body, or None at the end of the body."""
         if self._pushed:
             piece, self._pushed = self._pushed, b""
             return piece
@@ -70,8 +70,8 @@ class Exchange:
         return piece
 
     async def peek(self, least: int) -> bytes:
-        """Return the first ``least`` bytes of the body, or a shorter body completely, without leading white space
-        and byte order mark. ``piece`` returns these bytes again."""
+        """Return the first ``least`` bytes of the body, or the whole body if it is shorter, without leading white
+        space and byte order mark. ``piece`` returns these bytes again."""
         seen = b""
         while len(start := seen.lstrip(b"\xef\xbb\xbf \t\r\n")) < least:
             piece = await self.piece()
@@ -82,8 +82,7 @@ class Exchange:
         return start
 
     async def body(self, most: int) -> bytes:
-        """Return the first ``most`` bytes of the body; if the connection breaks, return the bytes received until
-        then."""
+        """Return the first ``most`` bytes of the body. If the connection breaks, return the bytes received before."""
         parts: list[bytes] = []
         try:
             while sum(map(len, parts)) < most and (piece := await self.piece()) is not None:

@@ -98,8 +98,8 @@ class ModelFacts:
 class StreamParser(Protocol):
     """Converts the server-sent events of one answer to model events.
 
-    A parser never raises: for an error that the server reports, or for an invalid event, it returns a ModelError as
-    its last value.
+    A parser never raises. If the server reports an error, or an event is invalid, the last returned value is a
+    ModelError.
     """
 
     def feed(self, event: ServerEvent) -> Sequence[ModelEvent | ModelError]: ...
@@ -152,7 +152,7 @@ def text_of(value: object) -> str:
 
 
 def rest_of(total: Usage, first: Usage) -> Usage:
-    """Return the difference of two usages, with no field below zero."""
+    """Return the difference of two usages. No field is below zero."""
     return Usage(
         input=max(0, total.input - first.input),
         cache_read=max(0, total.cache_read - first.cache_read),

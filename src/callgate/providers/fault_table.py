@@ -124,7 +124,7 @@ def fault_of(
     """Return the ModelError of a fault.
 
     detail     the message of the server or the operating system
-    retryable  overrides the value of the table
+    retryable  replaces the value from the table
     """
     row = FAULTS[fault]
     start = START_COMMANDS.get(provider, "")
@@ -138,13 +138,14 @@ def fault_of(
 
 
 def fault_in_message(message: str, words: Iterable[tuple[str, Fault]]) -> Fault | None:
-    """Return the fault of the first lower-case words that occur in a message; None if none of them occur."""
+    """Return the fault of the first entry whose words, in lower case, occur in the message; None if there is no such
+    entry."""
     said = message.lower()
     return next((fault for each, fault in words if each in said), None)
 
 
 def fault_by_status(status: int) -> Fault:
-    """Return the fault for an HTTP status, for answers whose body names no fault."""
+    """Return the fault for an HTTP status. Used for answers whose body names no fault."""
     found = _BY_STATUS.get(status)
     if found is not None:
         return found

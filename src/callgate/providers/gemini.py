@@ -113,7 +113,7 @@ def _generation(request: Request, facts: ModelFacts, notes: list[str]) -> Given:
 
 def _thinking(request: Request, facts: ModelFacts, notes: list[str]) -> Given:
     """Return the ``thinkingConfig`` of a body: a budget if the model supports budgets, otherwise a level. Thoughts
-    are requested whenever the model thinks."""
+    are requested if the model thinks."""
     wanted, mode, options = request.options.thinking, facts.thinking, request.options
     effort = None if options.effort is None else effort_value(facts, options.effort, notes)
     if mode == "none":

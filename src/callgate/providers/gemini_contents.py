@@ -44,7 +44,8 @@ def _calls(message: Message) -> Sequence[CallPart]:
 
 
 def _with_signature(pieces: list[_Piece], at: int) -> list[_Piece]:
-    """Add a placeholder signature to the first call of an answer if the call has no signature; the API requires one."""
+    """Return the parts. If the call at index ``at``, the first call of an answer, has no signature, add a
+    placeholder, because the API requires a signature."""
     part, _ = pieces[at]
     if "thoughtSignature" in part:
         return pieces
@@ -54,7 +55,7 @@ def _with_signature(pieces: list[_Piece], at: int) -> list[_Piece]:
 
 class Contents:
     """The ``contents`` field of a request body. Consecutive messages of one role are merged, but results are not
-    merged with user text, because the API counts the results of each message with calls."""
+    merged with user text, because the API compares the number of results with the number of calls before them."""
 
     def __init__(self, messages: Sequence[Message], facts: ModelFacts, memo: ContentsMemo) -> None:
         self._facts = facts

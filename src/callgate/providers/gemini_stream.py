@@ -59,7 +59,7 @@ STOPS: Final[Mapping[str, StopReason]] = {
     "IMAGE_OTHER": "cut_off",
     "OTHER": "cut_off",
 }
-"""Maps ``finishReason`` of the API. With any other value the message ends as cut off, so that no call is run."""
+"""Maps ``finishReason`` of the API. For any other value, the message is treated as cut off, so that no call is run."""
 _UNSPECIFIED: Final = ("FINISH_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED")
 _COUNTS: Final = (
     "promptTokenCount",
@@ -77,8 +77,8 @@ _text, _thinking = maker(TextDelta), maker(ThinkingDelta)
 
 
 class GeminiParser:
-    """The parser of one answer. The answer ends with the connection, because token counts may follow the finish
-    reason."""
+    """The parser of one answer. The answer ends when the connection closes, because token counts may follow the
+    finish reason."""
 
     def __init__(self) -> None:
         self._open: Literal["text", "thinking"] | None = None

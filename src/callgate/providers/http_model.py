@@ -8,13 +8,14 @@ handles.
 import re
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import cast
 
 from callgate._version import __version__
 from callgate.core.ports import Clock
 from callgate.providers.addresses import base_url
 from callgate.providers.answer_check import failure
 from callgate.providers.exchange import Exchange, fault_of_exception
-from callgate.providers.family import Family, HttpPost, ModelFacts
+from callgate.providers.family import Family, HttpPost, ModelFacts, ServerEvent, StreamParser
 from callgate.providers.fault_table import fault_of
 from callgate.providers.pool import ConnectionPool
 from callgate.providers.sse import ServerEventReader
@@ -36,8 +37,9 @@ from callgate.words.model import (
 from callgate.words.noun import nothing
 from callgate.words.window import missing_usage
 
-IDLE_SECONDS = 90.0
-"""The default timeout of each wait for the server: for the connection, the answer, and between bytes."""
+IDLE_SECONDS, LOCAL_IDLE_SECONDS = 90.0, 600.0
+"""The default timeout of each wait for the server: for the connection, the answer, and between bytes. A local server
+may read a long prompt for minutes before it answers."""
 SECRET_HEADER = late_pattern(r"key|token|secret|auth|pass|cookie|credential|signature|session", re.IGNORECASE)
 PUBLIC_HEADERS = (
     *("accept", "accept-encoding", "content-type", "content-length", "host", "user-agent", "http-referer", "referer"),
@@ -109,15 +111,12 @@ class HttpModel:
             if failed is not None:
                 raise failed
             while not tally.ended and (piece := await exchange.piece()) is not None:
-                for server_event in reader.feed(piece):
-                    if exchange.tape is not None:
-                        exchange.tape.event(server_event)
-                    for event in raise_errors(parser.feed(server_event)):
-                        yield tally.count(event)
+                for event in with_joined_deltas(parsed_events(reader.feed(piece), parser, exchange.tape)):
+                    yield tally.count(event)
                     if tally.ended:
                         break
             if not tally.ended:
-                for event in raise_errors(parser.end()):
+                for event in with_joined_deltas(parser.end()):
                     yield tally.count(event)
             if not tally.has_events:
                 raise fault_of("protocol", self.provider, "an empty answer", retryable=True)
@@ -170,12 +169,36 @@ class AnswerTally:
         return event
 
 
-def raise_errors(events: Iterable[ModelEvent | ModelError]) -> Iterator[ModelEvent]:
-    """Yield the events. Raise the first ModelError among them."""
+def parsed_events(
+    found: Iterable[ServerEvent], parser: StreamParser, tape: WireTape | None
+) -> Iterator[ModelEvent | ModelError]:
+    for server_event in found:
+        if tape is not None:
+            tape.event(server_event)
+        yield from parser.feed(server_event)
+
+
+def with_joined_deltas(events: Iterable[ModelEvent | ModelError]) -> Iterator[ModelEvent]:
+    """Yield the events, with consecutive deltas of a part joined into a single delta. Raise the first ModelError
+    among the events."""
+    first: TextDelta | ArgumentsDelta | None = None
+    texts: list[str] = []
     for event in events:
+        kind = event.__class__
+        if first is not None:
+            if kind is first.__class__ and event.index == first.index:  # type: ignore[union-attr]
+                texts.append(event.text)  # type: ignore[union-attr]
+                continue
+            yield replace(first, text="".join(texts)) if len(texts) > 1 else first
+            first = None
         if isinstance(event, ModelError):
             raise event
-        yield event
+        if kind is TextDelta or kind is ArgumentsDelta:
+            first, texts = cast("TextDelta | ArgumentsDelta", event), [cast(TextDelta, event).text]
+        else:
+            yield event
+    if first is not None:
+        yield replace(first, text="".join(texts)) if len(texts) > 1 else first
 
 
 def merge_headers(*headers: Mapping[str, str]) -> dict[str, str]:
@@ -187,8 +210,8 @@ def merge_headers(*headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def secrets_of(key: str | None, headers: Mapping[str, str]) -> set[str]:
-    """Return the key, and the values of headers that may contain credentials: the name suggests it, or the value has
-    digits and the name is not known to be public."""
+    """Return the key and the values of headers that may contain credentials. A header may contain credentials if its
+    name suggests it, or if its value has digits and its name is not known to be public."""
     values = [
         value
         for name, value in headers.items()

@@ -39,7 +39,8 @@ class ImageFitter:
         self._digests: dict[int, tuple[bytes, str]] = {}  # by the id of the bytes object, which the history keeps alive
 
     def fit(self, request: Request) -> tuple[Request, list[str]]:
-        """Return the request with only images that the model accepts, and notes for the user."""
+        """Return the request with only the images that the model accepts, and notes for the user about the other
+        images."""
         if not self._facts.abilities.images or not any(map(has_image, request.messages)):
             return request, []
         names = _names(request)
@@ -127,7 +128,8 @@ class ImageFitter:
         return tuple(_with_images(message, names, drop_old) for message in messages)
 
     def _surplus(self, sizes: list[int]) -> int:
-        """Return how many of the oldest images exceed the limits, rounded up to quarters of the limit."""
+        """Return how many of the oldest images must be replaced to meet the limits, rounded up to a multiple of a
+        quarter of the maximum number of images."""
         most = self._facts.images_at_most
         surplus, total = max(0, len(sizes) - most), 0
         for newer, size in enumerate(reversed(sizes)):
@@ -140,8 +142,8 @@ class ImageFitter:
 
 
 def scaled(image: Image, pixels: int, most: int) -> Image | None:
-    """Return the image scaled to a longest side of ``pixels`` and at most ``most`` bytes; None if that is not
-    possible. Raise ImportError without Pillow."""
+    """Return the image scaled to at most ``pixels`` on its longest side and at most ``most`` bytes; None if that is
+    not possible. Raise ImportError without Pillow."""
     from PIL import Image as Pillow  # optional, and slow to import
     from PIL import ImageOps
 
@@ -202,7 +204,8 @@ def has_image(message: Message) -> bool:
 
 
 def _names(request: Request) -> dict[str, str]:
-    """Return the name of each image by the id of the call that read it; the name is the path argument of the call."""
+    """Return the names of the images by the ids of the calls that read them. The name of an image is the path
+    argument of its call."""
     calls = (part for message in request.messages for part in message.parts if isinstance(part, CallPart))
     return {
         call.id: str(call.arguments[name]) for call in calls for name in reversed(_PATHS) if call.arguments.get(name)

@@ -89,7 +89,8 @@ class KeyStore:
         return FoundKey(checked_key(value), "file") if value else None
 
     def store(self, provider: str, key: str) -> str:
-        """Store a key, in the keyring if there is one, and return the location. An earlier key is replaced."""
+        """Store a key and return its location: the keyring if there is one, otherwise the key file. An earlier key
+        is replaced."""
         key, kept = checked_key(key), self._read()
         self._forget(kept, provider)
         keyring = self._keyring()
@@ -163,8 +164,8 @@ def find_key(
     store: KeyStore,
     environ: Mapping[str, str],
 ) -> FoundKey | None:
-    """Return the key of a provider from the first variable that is set, otherwise from the command, otherwise from
-    the store; None if there is none."""
+    """Return the key of a provider: from the first variable that is set, otherwise from the command, otherwise from
+    the store; None if there is no key."""
     for name in variables:
         value = environ.get(name, "").strip()
         if value:

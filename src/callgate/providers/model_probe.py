@@ -10,6 +10,7 @@ from contextlib import aclosing
 from typing import Any, Literal
 
 from callgate.core.ports import Clock
+from callgate.formats.display import counted
 from callgate.providers.model_source import ConfiguredModel
 from callgate.words.errors import ModelError
 from callgate.words.messages import Image, Message, Part, Text
@@ -91,7 +92,7 @@ async def probe(model: ConfiguredModel, clock: Clock) -> AsyncGenerator[ProbeRes
         yield ProbeResult("note", "works", note)
     text = answer.text[:60]
     yield ProbeResult("text", "works" if text else "fails", f"{text!r} in {answer.whole:.1f} s")
-    yield ProbeResult("streaming", "works", f"{answer.pieces} pieces, the first after {answer.first:.1f} s")
+    yield ProbeResult("streaming", "works", f"{counted(answer.pieces, 'piece')}, the first after {answer.first:.1f} s")
     call = request("Call the tool note with the word ready. Do not write anything else.", tools=(_NOTE,))
     forced = request("Keep the word ready.", tools=(_NOTE,), tool_choice=ToolChoice("named", _NOTE.name))
     schema = request("Give the word ready.", output=_SCHEMA)

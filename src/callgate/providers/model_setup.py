@@ -31,7 +31,7 @@ class LocalServer:
 
 
 def find_local(servers: Mapping[str, ServerRow]) -> tuple[LocalServer, ...]:
-    """Return the local servers that answer with a list of models. Blocks until a short timeout; never raises."""
+    """Return the local servers that answer with a list of models. Blocks for at most a short timeout. Never raises."""
     asked = ((name, row, _models(row.base_url)) for name, row in servers.items() if row.local)
     return tuple(LocalServer(name, row.base_url, models) for name, row, models in asked if models is not None)
 

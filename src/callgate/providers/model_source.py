@@ -57,6 +57,9 @@ _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _OLLAMA_PORT = 11434
 
 
+REPORTED = "reported by the server"
+
+
 class ConfiguredModel:
     """A model with its settings. Images are adapted to the limits of the model; an image that the server refuses is not
     sent again.
@@ -119,8 +122,8 @@ class ConfiguredModel:
         await self._inner.aclose()
 
     def _name_images(self, error: ModelError) -> ModelError:
-        """Return the error. If the server refused an image, the message is extended by the names of the images that
-        are not sent again."""
+        """Return the error. If the server refused an image, add the names of the images that are not sent again to
+        its message."""
         refused = self._images.mark_refused() if error.kind == "image" else []
         if not refused:
             return error
@@ -141,7 +144,8 @@ class ModelSource:
     keys      the stored keys
     today     the date that selects among prices with different start dates
     recorder  records the exchanges of every model
-    learn     a callback that gets the name and value of each secret (keys, headers with credentials) before it is used
+    learn     a callback that gets the name and value of each secret (key or header with credentials) before the secret
+              is used
     """
 
     def __init__(
@@ -181,9 +185,15 @@ class ModelSource:
             why = f"there is no key for {model.provider}: {variable}store one with"
             raise ModelError(f"{why} `callgate auth set {model.provider}`", kind="no_key")
         facts = self.with_server_window(model, facts, None if key is None else key.value)
-        notes = [] if facts.known else [self.catalogue.unknown_model_notice(model, facts)]
+        is_reported = facts.abilities.context_from.startswith(REPORTED)
+        notes = [] if facts.known or is_reported else [self.catalogue.unknown_model_notice(model, facts)]
         try:
-            from callgate.providers.http_model import IDLE_SECONDS, HttpModel, secrets_of  # imports the network modules
+            from callgate.providers.http_model import (  # imports the network modules
+                IDLE_SECONDS,
+                LOCAL_IDLE_SECONDS,
+                HttpModel,
+                secrets_of,
+            )
             from callgate.providers.pool import ConnectionPool
         except ImportError as error:
             raise UsageError(f'{error.name} is needed for real models: pip install "callgate[app]"') from None
@@ -203,7 +213,7 @@ class ModelSource:
             clock=self._clock,
             base=row.base_url,
             headers=own.headers,
-            idle_seconds=own.idle_timeout or IDLE_SECONDS,
+            idle_seconds=own.idle_timeout or (LOCAL_IDLE_SECONDS if row.local else IDLE_SECONDS),
             pool=self._pool,
             recorder=self._recorder,
         )
@@ -217,10 +227,12 @@ class ModelSource:
         )
 
     def with_server_window(self, model: ModelName, facts: ModelFacts, key: str | None) -> ModelFacts:
-        """Return the facts with the context window that the local server of the model reports. Blocks until a short
-        timeout. A window that the user set is unchanged."""
+        """Return the facts with the context window that the local server of the model reports. A context window that
+        the user set is not changed. Blocks for at most a short timeout, or until the server has loaded its model."""
         row = self.catalogue.servers[model.provider]
-        if not row.local or row.family != "openai-chat" or self.catalogue.sets_context(model):
+        if self.catalogue.sets_context(model):
+            return _with_window(facts, facts.context_tokens, "from your models.toml")
+        if not row.local or row.family != "openai-chat":
             return facts
         from callgate.providers.server_window import find_window  # imports the HTTP client
 
@@ -229,11 +241,13 @@ class ModelSource:
             headers["Authorization"] = f"Bearer {key}"
         found = find_window(row.base_url, model.name, headers)
         if found is None:
-            return facts
-        context = min(found.tokens, facts.context_tokens) if found.is_bound else found.tokens
-        output = min(facts.output_tokens, max(context // 4, 256))
-        able = replace(facts.abilities, context_tokens=context, output_tokens=output)
-        return replace(facts, context_tokens=context, output_tokens=output, abilities=able)
+            return _with_window(facts, facts.context_tokens, "assumed, because the server did not report it")
+        if found.is_bound and found.tokens > facts.context_tokens:
+            why = f"assumed; the server reported only a maximum of {found.tokens:,} ({found.path})"
+            return _with_window(facts, facts.context_tokens, why)
+        facts = replace(facts, output_tokens=min(facts.output_tokens, max(found.tokens // 4, 256)))
+        at_most = ", as a maximum" if found.is_bound else ""
+        return _with_window(facts, found.tokens, f"{REPORTED}{at_most} ({found.path})")
 
     def key(self, provider: str) -> FoundKey | None:
         """Return the key of a provider; None if there is none. The result is cached."""
@@ -252,7 +266,7 @@ class ModelSource:
         return replace(own, effort=own.effort or self._settings.effort)
 
     def local_models(self, provider: str) -> tuple[str, ...]:
-        """Return the model names of a local server; empty if the server does not answer. Blocks until a short
+        """Return the model names of a local server; empty if the server does not answer. Blocks for at most a short
         timeout."""
         from callgate.providers.model_setup import find_local
 
@@ -260,8 +274,8 @@ class ModelSource:
         return next((each.models for each in find_local({provider: row})), ())
 
     def default(self) -> str:
-        """Return the name of the default model: from the settings, otherwise of the first vendor with a key. Raise
-        ModelError of the kind ``no_key``, with the ways to set up a model, if there is none."""
+        """Return the name of the default model: from the settings, otherwise of the first vendor with a key. If
+        there is neither, raise ModelError of the kind ``no_key`` with the ways to set up a model."""
         if self._settings.default is not None:
             return self._settings.default
         found = self.first_with_key()
@@ -276,7 +290,7 @@ class ModelSource:
         return next((provider for provider in self.catalogue.defaults if self.key(provider) is not None), None)
 
     def setup_options(self) -> "tuple[SetupOption, ...]":
-        """Return the ways to set up a model. Blocks until a short timeout, because local servers are detected."""
+        """Return the ways to set up a model. Detects local servers, so it blocks for at most a short timeout."""
         from callgate.providers.model_setup import (
             find_local,  # rarely needed
             setup_options,
@@ -286,8 +300,8 @@ class ModelSource:
         return setup_options(servers, self.catalogue.defaults, find_local(servers))
 
     def cheap(self, model: str) -> str:
-        """Return the model for titles and summaries: from the settings, otherwise the cheap model of the vendor of
-        ``model``, otherwise ``model``."""
+        """Return the model for titles and summaries: the model from the settings, otherwise the cheap model of the
+        vendor of ``model``, otherwise ``model``."""
         if self._settings.cheap is not None:
             return self._settings.cheap
         provider = self.catalogue.resolve(model).provider
@@ -320,7 +334,8 @@ class ModelSource:
         )
 
     def needs_key(self, provider: str) -> bool:
-        """Return True if the base URL is the vendor's own. Servers at other base URLs may accept any key or none."""
+        """Return True if the base URL belongs to the vendor. Servers at other base URLs may accept any key or no
+        key."""
         row = self.catalogue.servers[provider]
         known = self.catalogue.vendors.get(provider)
         return known is not None and not known.local and row.base_url == known.base_url
@@ -372,3 +387,10 @@ def _base_url_in(text: str, variable: str) -> str | None:
 def _is_private(base_url: str) -> bool:
     rest = base_url.removeprefix("http://")
     return rest == base_url or rest.startswith(_LOOPBACK)
+
+
+def _with_window(facts: ModelFacts, context: int, source: str) -> ModelFacts:
+    """Return the facts with this context window."""
+    output = facts.output_tokens
+    able = replace(facts.abilities, context_tokens=context, context_from=source, output_tokens=output)
+    return replace(facts, context_tokens=context, abilities=able)

@@ -56,8 +56,8 @@ class StreamedCall:
         return piece.text
 
     def is_followed_by(self, piece: CallPiece) -> bool:
-        """Return True if a piece with the index of this call begins another call. A piece without a name never
-        begins a call."""
+        """Return True if a piece with the index of this call begins a new call. A piece without a name never begins
+        a call."""
         if not piece.name:
             return False
         if piece.id and self.id:

@@ -255,8 +255,8 @@ class ChatParser:
             self._open = None
 
     def _close_all(self, out: list[ModelEvent]) -> None:
-        """Close all parts, except calls with incomplete arguments in an answer that did not end normally: an open
-        call is refused."""
+        """Close all parts. If the answer did not end normally, calls with incomplete arguments stay open, and open
+        calls are refused."""
         self._close(out)
         ended = _STOPS.get(self._reason or "") == "end"
         for call in self._all:

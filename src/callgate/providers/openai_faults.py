@@ -86,8 +86,8 @@ def _codes_and_words(error: object, depth: int = 0) -> tuple[list[str], str]:
 
 
 def fault_in(error: object, status: int | None) -> tuple[Fault | None, str]:
-    """Return the fault and the message of an error object. The fault is None if the error is not more specific than
-    the HTTP status."""
+    """Return the fault and the message of an error object. The fault is None if the HTTP status is at least as
+    specific as the error object."""
     codes, words = _codes_and_words(error)
     words = "; ".join([*(_ADVICE[code] for code in codes if code in _ADVICE), words])
     named: Fault | None = next((_CODES[code.lower()] for code in codes if code.lower() in _CODES), None)

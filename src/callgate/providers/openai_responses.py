@@ -263,7 +263,7 @@ def _split_thought(thought: str, lengths: Sequence[int]) -> list[str]:
 
 def _call_data(call: CallPart, *, search: bool) -> Json:
     """Return the stored fields of a call if the call is sent back as the same item type, otherwise an empty object.
-    Only search items have the field ``execution``."""
+    The field ``execution`` exists only in search items."""
     kept = kept_for(FAMILY, call.kept)
     return kept if ("execution" in kept) == search else {}
 

@@ -1,9 +1,9 @@
 """Parses streams of OpenAI's Responses API.
 
-An answer is a list of items. For each item one part stores the fields that the next request sends back: a call
-stores its own fields; any other item becomes an ``opaque`` part that starts with the item and gets its fields at the
-end. Texts are separate parts, so that they are logged once and masked; the stored fields have None in place of the
-texts. Unknown events are ignored, and unknown items are stored like known items.
+An answer is a list of items. For each item one part stores the fields that the next request sends back: a call stores
+its own fields; any other item becomes an ``opaque`` part, to which the final fields of the item are added at the end.
+Texts are separate parts, so that they are logged once and masked; the stored fields have None in place of the texts.
+Unknown events are ignored, and unknown items are stored like known items.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -56,7 +56,7 @@ def file_name(piece: ContentPiece) -> str:
 
 
 def result_words(texts: Sequence[str], *, is_error: bool) -> str:
-    """Return the joined texts of a result. A failed result gets the prefix "Error:", because the APIs have no error
+    """Return the texts of a result, joined. A failed result gets the prefix "Error:", because the APIs have no error
     flag."""
     text = "\n".join(texts)
     if is_error and text[:5].lower() != "error":
@@ -128,8 +128,8 @@ def answer_schema(request: Request, facts: ModelFacts, notes: list[str]) -> Json
 
 
 def cache_key(request: Request) -> str | None:
-    """Return the key by which the provider routes requests with a common prefix to the same cache; None if there is
-    none."""
+    """Return the cache key, by which the provider routes requests with a common prefix to the same cache; None if
+    there is no key."""
     if not request.session or not (request.cache.tools or request.cache.system):
         return None
     return request.session if len(request.session) <= 64 else sha256(request.session.encode()).hexdigest()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from callgate.providers.family import Family, ServerEvent
-from callgate.providers.http_model import AnswerTally, raise_errors
+from callgate.providers.http_model import AnswerTally, with_joined_deltas
 from callgate.words.errors import ModelError, UsageError
 from callgate.words.model import Abilities, ModelEvent, Request
 from callgate.words.noun import nothing, noun
@@ -17,7 +17,7 @@ from callgate.words.noun import nothing, noun
 class RecordedExchange:
     """One recorded exchange.
 
-    content  the body of an answer that was not an event stream
+    content  the body, if the answer was not an event stream
     end      the last line of the recording
     """
 
@@ -57,14 +57,14 @@ class ReplayModel:
             raise family.fault(exchange.status, exchange.headers, (exchange.content or "").encode())
         parser = family.parser()
         for server_event in exchange.events:
-            for event in raise_errors(parser.feed(server_event)):
+            for event in with_joined_deltas(parser.feed(server_event)):
                 yield tally.count(event)
             if tally.ended:
                 return
         if exchange.end.get("end") == "failed":
             text, kind = str(exchange.end.get("text", "")), str(exchange.end.get("kind", "other"))
             raise ModelError(text, kind=kind, retryable=exchange.end.get("retryable") is True)
-        for event in raise_errors(parser.end()):
+        for event in with_joined_deltas(parser.end()):
             yield tally.count(event)
 
 

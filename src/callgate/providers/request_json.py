@@ -77,7 +77,7 @@ class RequestMemo(Generic[G, T]):
     def convert(self, given: Sequence[G], make: Callable[[G], T], under: object = None) -> list[T]:
         """Return the converted values, which the caller must not change.
 
-        make   converts one value
+        make   a callback that converts one value
         under  the settings of the conversion; if they change, all values are converted again
         """
         now = list(given)
@@ -101,7 +101,7 @@ def safe_name(name: str, longest: int) -> str:
 
 
 def request_headers(request: Request, authorization: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers of a request; the user's own headers replace the others."""
+    """Return the headers of a request; the user's own headers replace headers of the same name."""
     own = {name.lower(): value for name, value in request.options.headers.items()}
     return {"content-type": "application/json", "accept": "text/event-stream", **authorization, **own}
 
@@ -118,8 +118,8 @@ def add_own_fields(body: dict[str, Any], own: Mapping[str, Any]) -> None:
 
 
 def effort_value(facts: ModelFacts, wanted: WantedEffort, notes: list[str]) -> Any:
-    """Return the provider's value for an effort level, or for the next lower level of the model, with a note. Return
-    None for ``auto`` and for a model without levels."""
+    """Return the provider's value for an effort level. If the model does not have the level, use the level from
+    ``effort_level`` and append a note. Return None for ``auto`` and for a model without levels."""
     if wanted == "auto":
         return None
     found = effort_level(tuple(facts.efforts or ()), wanted)

@@ -1,64 +1,80 @@
 """Asks a local model server for the size of its context window.
 
-The list of models has it on llama.cpp (``meta.n_ctx``) and vLLM (``max_model_len``); other servers have requests of
-their own. The length with which a model was trained is not used, except as an upper bound for Ollama.
+llama.cpp (``meta.n_ctx``) and vLLM (``max_model_len``) report the size in the list of models; other servers report it
+in answers to requests of their own. The length with which a model was trained is used only as an upper bound, for
+models that Ollama or LM Studio have not loaded yet. A server that is loading its model (HTTP 503) is asked again for
+``LOADING_SECONDS``.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from json import dumps, loads
 from re import search
+from time import monotonic, sleep
 from typing import Any, cast
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from callgate.host.host_addresses import target_of
 from callgate.host.http_client import HttpClient
 from callgate.words.noun import noun
 
-PATIENCE = 1.0
-"""The timeout of a request in seconds."""
+CONNECT_SECONDS, SILENT_SECONDS, LOADING_SECONDS = 1.0, 5.0, 15.0
+"""Timeouts: to connect, to receive an answer, and until the server has loaded its model."""
+_PAUSE = 0.25
 _LARGEST = 1 << 22
 _LEAST, _MOST = 256, 100_000_000
 
 
 @noun
 class ServerWindow:
-    """The size of a context window in tokens. ``is_bound`` is True if the server may use a smaller one."""
+    """The size of a context window in tokens.
+
+    is_bound  True if the server may use a smaller window
+    path      the path of the request that the server answered
+    """
 
     tokens: int
     is_bound: bool = False
+    path: str = ""
 
 
 def find_window(base_url: str, model: str, headers: Mapping[str, str]) -> ServerWindow | None:
-    """Return the context window of a model; None if the server does not answer or does not report it. Blocks until a
-    short timeout; never raises."""
+    """Return the context window of a model; None if the server does not answer or does not report the window. Blocks
+    for at most a short timeout. Never raises."""
     root = base_url.rstrip("/").removesuffix("/v1")
     name = quote(model, safe="")
     questions: tuple[tuple[str, bytes | None, Callable[[Any, str], ServerWindow | None]], ...] = (
         (f"{base_url.rstrip('/')}/models", None, _listed),
         (f"{root}/props", None, _llama_cpp),
         (f"{root}/api/v0/models/{name}", None, _lm_studio),
+        (f"{root}/api/v1/models", None, _lm_studio_list),
         (f"{root}/api/ps", None, _running_ollama),
         (f"{root}/api/show", dumps({"model": model}).encode(), _ollama),
     )
+    until = monotonic() + LOADING_SECONDS
     for url, body, read in questions:
         try:
-            answer = _ask(url, headers, body)
+            answer = _ask(url, headers, body, until)
             found = None if answer is None else read(answer, model)
         except (OSError, RecursionError):
             return None
         except (ValueError, TypeError, AttributeError, KeyError):  # an answer of another form
             continue
         if found is not None:
-            return found
+            return replace(found, path=urlsplit(url).path)
     return None
 
 
-def _ask(url: str, headers: Mapping[str, str], body: bytes | None) -> Any:
-    client = HttpClient(most=_LARGEST, silent_seconds=PATIENCE, connect_seconds=PATIENCE)
+def _ask(url: str, headers: Mapping[str, str], body: bytes | None, until: float) -> Any:
+    client = HttpClient(most=_LARGEST, silent_seconds=SILENT_SECONDS, connect_seconds=CONNECT_SECONDS)
     sent = {**headers, "Accept": "application/json"}
     if body is not None:
         sent["Content-Type"] = "application/json"
-    answer = client.send(target_of(url), sent, method="GET" if body is None else "POST", body=body)
+    method = "GET" if body is None else "POST"
+    answer = client.send(target_of(url), sent, method=method, body=body)
+    while answer.status == 503 and monotonic() < until:
+        sleep(_PAUSE)
+        answer = client.send(target_of(url), sent, method=method, body=body)
     return loads(answer.body) if answer.status == 200 else None
 
 
@@ -67,12 +83,18 @@ def _window(*values: object) -> ServerWindow | None:
     return next((ServerWindow(each) for each in values if type(each) is int and _LEAST <= each <= _MOST), None)
 
 
+def _bound(*values: object) -> ServerWindow | None:
+    found = _window(*values)
+    return None if found is None else replace(found, is_bound=True)
+
+
 def _table(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _entry(entries: Any, model: str, *keys: str) -> dict[str, Any]:
-    """Return the entry of the model. A server that serves one model may use another name for it."""
+    """Return the entry of the model in the list of models. A server that serves only one model may list the model
+    under another name."""
     rows = [_table(each) for each in entries]
     named = [row for row in rows for key in keys if row.get(key) in (model, f"{model}:latest")]
     return named[0] if named else rows[0] if len(rows) == 1 else {}
@@ -93,7 +115,14 @@ def _llama_cpp(answer: Any, _model: str) -> ServerWindow | None:
 
 
 def _lm_studio(answer: Any, _model: str) -> ServerWindow | None:
-    return _window(answer.get("loaded_context_length"), answer.get("max_context_length"))
+    loaded = _window(answer.get("loaded_context_length"))
+    return loaded or _bound(answer.get("max_context_length"))
+
+
+def _lm_studio_list(answer: Any, model: str) -> ServerWindow | None:
+    row = _entry(answer["models"], model, "key")
+    loaded = [_table(_table(each).get("config")).get("context_length") for each in row.get("loaded_instances", ())]
+    return _window(*loaded) or _bound(row.get("max_context_length"))
 
 
 def _running_ollama(answer: Any, model: str) -> ServerWindow | None:
@@ -106,5 +135,4 @@ def _ollama(answer: Any, _model: str) -> ServerWindow | None:
     if set_to:
         return _window(int(set_to[1]))
     trained = [value for key, value in _table(answer.get("model_info")).items() if key.endswith(".context_length")]
-    found = _window(*trained)
-    return None if found is None else ServerWindow(found.tokens, is_bound=True)
+    return _bound(*trained)

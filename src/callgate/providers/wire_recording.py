@@ -1,4 +1,4 @@
-"""Records HTTP exchanges without keys, one file of JSON lines for each.
+"""Records HTTP exchanges without keys, one file of JSON lines for each exchange.
 
     {"model": "anthropic/claude-…", "family": "anthropic", "url": "https://…", "at": 1794846411.5}
     {"sent": {"content-type": "application/json", …}, "body": {…}}
@@ -105,10 +105,10 @@ class WireTape:
 
 
 class WireRecorder:
-    """Records the exchanges of a process into a private folder, which is created.
+    """Records the exchanges of a process in a private folder. The constructor creates the folder.
 
     mask    a callback that removes known secrets from a text
-    faults  the write errors
+    faults  the errors that occurred while files were written
     """
 
     def __init__(self, folder: Path, mask: Callable[[str], str], clock: Clock) -> None:
