@@ -18,7 +18,7 @@ _LINES_NAMED, _MOST_COUNTED = 5, 100
 
 @noun
 class TextReplacement:
-    """A replacement of a text that occurs once in the file, or with ``all`` of every occurrence."""
+    """A replacement of a text in a file. The text must occur once; with ``all`` every occurrence is replaced."""
 
     old: str
     new: str
@@ -47,11 +47,11 @@ def from_edits(path: str, before: Content | None, edits: Sequence[TextReplacemen
         text, made, differs = _edited(text, edit, form, where)
         count += made
         if differs:
-            loose.append(f"edit {number} fitted but for {differs}")
+            loose.append(f"edit {number} matched except for {differs}")
     label = f"{label} ({'; '.join(loose)})" if loose else label
     after = encoded(text, form, path)
     if after == before:
-        raise ToolFailure(f"{path}: the edits leave the file as it is")
+        raise ToolFailure(f"{path}: the edits do not change the file")
     return ChangeSet(label, (FileChange(path, before, after),), tool, count=count)
 
 
@@ -61,7 +61,7 @@ def encoded(text: str, form: TextForm, path: str) -> bytes:
         return write_text(text, form)
     except UnicodeEncodeError as error:
         char = shown(text[error.start])
-        what = char if form.encoding == "latin-1" else f"{char} is half a character and"
+        what = char if form.encoding == "latin-1" else f"{char} is half of a character (a lone surrogate) and"
         raise ToolFailure(f"{path}: {what} cannot be written as {form.encoding}") from error
 
 
@@ -70,10 +70,10 @@ def _edited(text: str, edit: TextReplacement, form: TextForm, where: str) -> tup
     mixed = form.newline == "mixed"
     old, new = (_plain(part, form) for part in (edit.old, edit.new))
     if old == new:
-        raise ToolFailure(f"{where}: the old and the new text are the same, so there is nothing to change")
+        raise ToolFailure(f"{where}: the old and the new text are equal, so no change is needed")
     if not old:
         if text:
-            raise ToolFailure(f"{where}: the old text is empty, but the file is not; say which text to replace")
+            raise ToolFailure(f"{where}: the old text is empty, but the file is not; add the text to replace")
         return new, 1, ""
     # Without ``all`` places that overlap are several; with it each character is replaced once.
     found = (_mixed_places if mixed else _places)(text, old, len(old) if edit.all else 1)
@@ -81,7 +81,9 @@ def _edited(text: str, edit: TextReplacement, form: TextForm, where: str) -> tup
     if not places:
         near = [] if mixed else fits(text, old, new)
         if len(near) != 1:
-            several = " It stands at several places but for the style of quotes or blanks at line ends." * bool(near)
+            several = " It occurs at several places if the style of quotes and blanks at line ends are ignored." * bool(
+                near
+            )
             raise ToolFailure(f"{where}: the text to replace was not found.{several} {compared(text, old)}")
         (fit,) = near
         return text[: fit.start] + fit.new + text[fit.end :], 1, fit.differs
@@ -101,8 +103,8 @@ def _several(text: str, starts: Sequence[int]) -> str:
     more = ", …" if len(starts) > _LINES_NAMED else ""
     many = f"more than {_MOST_COUNTED}" if len(starts) > _MOST_COUNTED else f"{len(starts)}"
     return (
-        f"the text to replace stands at {many} places (lines {lines}{more}); "
-        "give more of the text around the one that is meant, or ask for all of them"
+        f"the text to replace occurs at {many} places (lines {lines}{more}); include more of the surrounding text, "
+        "or replace all occurrences"
     )
 
 

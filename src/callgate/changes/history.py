@@ -43,9 +43,9 @@ class Kept:
     order    the order in which changes are applied; it differs from ``number`` for staged changes
     id       the message and the call that made it, joined by a slash
     files    the changed files, with contents as ``Stored``
-    staged   the change was staged first: if it cannot be applied, it becomes staged again
+    staged   True if the change was staged first: if it cannot be applied, it becomes staged again
     reverts  the numbers of the changes that this change undoes
-    told     the model was informed about this undo
+    told     True if the model was informed about this undo
     made, emptied  as in ChangeSet
     """
 
@@ -115,7 +115,7 @@ class ChangeHistory:
                     sync_folder(folder)
                     return kept
         except OSError as error:
-            raise JournalError(f"the change cannot be kept in {folder}: {error.strerror or error}") from error
+            raise JournalError(f"the change cannot be stored in {folder}: {error.strerror or error}") from error
 
     def mark_applying(self, kept: Kept, *, now: float, id: str) -> Kept:
         """Record that the call ``id`` is applying a staged change. The change becomes the last in the order of
@@ -142,7 +142,9 @@ class ChangeHistory:
         try:
             append_line(self.file(kept.session, kept.number), _line(line))
         except OSError as error:
-            raise JournalError(f"the change {kept.name} cannot be marked: {error.strerror or error}") from error
+            raise JournalError(
+                f"the new state of change {kept.name} cannot be stored: {error.strerror or error}"
+            ) from error
         return _with_line(kept, line)
 
     def all(self, session: str) -> list[Kept]:
@@ -289,15 +291,15 @@ def _read_file(file: Path) -> tuple[Kept | None, list[str]]:
         try:
             kept = _with_line(kept, cast("dict[str, Any]", json.loads(line)))
         except _UNREADABLE as error:
-            faults.append(f"{file}: line {number} is damaged, the rest counts: {error}")
+            faults.append(f"{file}: line {number} is damaged and ignored: {error}")
     return kept, faults
 
 
 def _with_line(kept: Kept, line: dict[str, Any]) -> Kept:
-    """Return the change with one further line of its file applied."""
+    """Return the change after one more line of its file was applied."""
     state: State = line.get("state", kept.state)
     if state not in get_args(State):
-        raise ValueError(f"there is no state {state!r}")
+        raise ValueError(f"unknown state {state!r}")
     files = kept.files
     if "modes" in line:
         files = tuple(replace(each, mode_before=mode) for each, mode in zip(files, line["modes"], strict=True))

@@ -23,8 +23,8 @@ class HistoryHost(LocalHost):
     """The local host of one session. Each change is stored, with the previous contents of its files, before it is
     applied.
 
-    unsettled  a change may be incomplete and ``recover`` must be called: at the start, and after an apply that failed
-               half-way
+    unsettled  True if a change may be incomplete and ``recover`` must be called: at the start, and after an apply that
+               failed half-way
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class HistoryHost(LocalHost):
     def _staged(self, number: int) -> Kept:
         kept = self.history.numbered(self.session, number)
         if kept is None or kept.state != "staged":
-            raise JournalError(f"change {number} is {'gone' if kept is None else kept.state}, and not staged any more")
+            raise JournalError(f"change {number} is {'removed' if kept is None else kept.state} and no longer staged")
         return kept
 
     async def stage(self, changes: ChangeSet) -> int:

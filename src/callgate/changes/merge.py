@@ -38,10 +38,10 @@ class Region:
         first, last = self.ours
         if last < first:
             place = f"after line {last}" if last else "at the start"
-            return f"what was deleted {place} was changed by the other side"
+            return f"lines deleted {place} were changed by the other side"
         lines = f"line {first} was" if first == last else f"lines {first}-{last} were"
         if self.base[1] < self.base[0]:
-            return f"{lines} inserted where the other side inserts something else"
+            return f"{lines} inserted where the other side inserted other lines"
         if self.theirs[1] < self.theirs[0]:
             return f"{lines} changed, and deleted by the other side"
         return f"{lines} changed by both"
@@ -74,7 +74,7 @@ def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes | Conflict:
     if base == theirs:
         return ours
     if any(b"\0" in data for data in (base, ours, theirs)):
-        return Conflict((), "both sides changed it, and it is not text")
+        return Conflict((), "both sides changed the file, and it is not text")
     texts = tuple(BytesIO(data).readlines() for data in (base, ours, theirs))
     numbers: dict[bytes, int] = {}
     old, *new = ([numbers.setdefault(line, len(numbers)) for line in text] for text in texts)
@@ -150,8 +150,8 @@ def _slide(lines: _Lines, kept: _Lines, partner: _Lines) -> None:
     """Move each change of ``lines`` to its canonical place. ``kept`` is modified, ``partner`` is only read.
 
     A change followed by a copy of its first line can also start one line lower, and so on. The change is moved to the
-    lowest possible place beside a change in ``partner``; without such a place, to the lowest possible place. Changes
-    that become adjacent are joined.
+    lowest possible place that touches a change in ``partner``; without such a place, to the lowest possible place.
+    Changes that become adjacent are joined.
     """
     gap = 0
     while gap < len(kept) - 1:

@@ -15,7 +15,7 @@ _MANY_LINES = 20_000
 _ALIKE = 0.4
 _LONGEST = 200
 _SHOWN = 12
-"""The most lines of the searched text in a diff."""
+"""The maximum number of lines of the searched text that a diff shows."""
 _ENOUGH = 50
 """The most lines that are compared at each place, which is enough to distinguish places."""
 
@@ -36,7 +36,7 @@ def compared(text: str, wanted: str) -> str:
     there = lines[at : at + len(asked)]
     blanks = [_bare(line) for line in asked] == [_bare(line) for line in there]
     rows = ndiff([_row(line, blanks=blanks) for line in asked], [_row(line, blanks=blanks) for line in there])
-    head = f"{told}\nYour text (-) against the file from line {at + 1} on (+):"
+    head = f"{told}\nYour text (-) compared with the file from line {at + 1} (+):"
     return "\n".join([head, *(row for row in rows if not row.startswith("?"))])
 
 
@@ -46,12 +46,12 @@ def _nearest(lines: Sequence[str], asked: Sequence[str]) -> tuple[str, int | Non
     if not any(map(str.strip, lines)):
         return "The file is empty." if lines == [""] else "The file has only blanks.", None
     if not any(map(str.strip, asked)):
-        return "It consists only of blanks and line ends.", None
+        return "The text to replace consists only of blanks and line endings.", None
     return (
         _but_for_blanks(lines, asked)
         or _begun(lines, asked)
         or _similar(lines, asked)
-        or ("No line of the file is like its first line.", None)
+        or ("No line of the file resembles the first line of the text to replace.", None)
     )
 
 
@@ -75,7 +75,7 @@ def _begun(lines: Sequence[str], asked: Sequence[str]) -> _Found:
     if not any(line.strip() for line in asked[:longest]):
         return None
     longest = _in_a_row(lines, best, asked)
-    many = "Its first line stands" if longest == 1 else f"Its first {longest} lines stand"
+    many = "Its first line is" if longest == 1 else f"Its first {longest} lines are"
     place, other = f"{many} at line {best + 1}", best + longest
     if other >= len(lines):
         return f"{place}, but the file ends there.", best
@@ -102,7 +102,10 @@ def _but_for_blanks(lines: Sequence[str], asked: Sequence[str]) -> _Found:
             continue
         if [_bare(line) for line in lines[start : start + len(bare)]] == bare:
             differs = next((at for at, line in enumerate(asked, start) if lines[at] != line), start)
-            told = f"It stands at line {start + 1} but for blanks: line {differs + 1} is {_quoted(lines[differs])}"
+            told = (
+                f"The text matches at line {start + 1} except for blanks: line {differs + 1} is "
+                f"{_quoted(lines[differs])}"
+            )
             return told, start
     return None
 

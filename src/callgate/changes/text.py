@@ -5,7 +5,7 @@ that is not UTF-8 becomes a lone surrogate (``surrogateescape``) and is written 
 display and logs; it writes such a byte as ``\\xe9``.
 """
 
-from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, getincrementaldecoder
 from typing import Literal
 
 from callgate.words.late_pattern import late_pattern
@@ -17,6 +17,8 @@ Newline = Literal["\n", "\r\n", "\r", "mixed", ""]
 _BOMS: dict[Encoding, bytes] = {"utf-8": BOM_UTF8, "utf-16-le": BOM_UTF16_LE, "utf-16-be": BOM_UTF16_BE}
 _CONTROL = late_pattern(r"[\0-\x08\x0e-\x1a\x1c-\x1f]")
 _WIDE = late_pattern("[^\0-\x7f\udc80-\udcff]")
+_BLOCK = 1 << 20
+"""The bytes that are decoded or counted at once."""
 _LEAST, _SAMPLE = 8, 4096
 """The fewest bytes in which UTF-16 is recognised by its zeros, and the bytes that are examined."""
 
@@ -31,7 +33,7 @@ class TextForm:
     newline: Newline = "\n"
 
     def __str__(self) -> str:
-        return f"{self.encoding} with a mark" if self.bom and self.encoding == "utf-8" else self.encoding
+        return f"{self.encoding} with a byte order mark" if self.bom and self.encoding == "utf-8" else self.encoding
 
 
 def read_text(data: bytes) -> tuple[str, TextForm] | None:
@@ -56,9 +58,64 @@ def read_guessed(data: bytes) -> tuple[str, TextForm] | None:
 def _formed(text: str | None, encoding: Encoding, mark: bytes) -> tuple[str, TextForm] | None:
     if text is None or "\0" in text:
         return None
-    newline = _newline(text)
+    both = text.count("\r\n")
+    newline = _newline(both, text.count("\n") - both, text.count("\r") - both)
     form = TextForm(encoding, bool(mark), newline)
     return (text if newline in ("mixed", "") else text.replace(newline, "\n")), form
+
+
+class TextLines:
+    """The lines of a text file. Only requested lines are decoded, so that a part of a large file costs little
+    memory."""
+
+    def __init__(self, form: TextForm, body: bytes, *, has_stray_bytes: bool = False) -> None:
+        """``body`` is the content without its byte order mark, in Latin-1 if that is the encoding of ``form``,
+        otherwise in UTF-8. ``has_stray_bytes`` is True if ``body`` contains bytes that are not UTF-8."""
+        self.form = form
+        self.has_stray_bytes = has_stray_bytes
+        self._body = body
+        self._end = b"\r" if form.newline == "\r" else b"\n"
+        self.total = body.count(self._end) + (body != b"" and not body.endswith(self._end))
+
+    def some(self, first: int, count: int) -> list[str]:
+        """Return at most ``count`` lines, beginning with line ``first``, counted from 1. Return none if ``first`` is
+        after the last line."""
+        last = min(first - 1 + count, self.total)
+        if first > last:
+            return []
+        part = self._body[self._after(first - 1) : self._after(last)].removesuffix(self._end)
+        text = part.decode("latin-1" if self.form.encoding == "latin-1" else "utf-8", "surrogateescape")
+        lines = text.split(self._end.decode())
+        return [line.removesuffix("\r") for line in lines] if self.form.newline == "\r\n" else lines
+
+    def _after(self, lines: int) -> int:
+        """Return the place after the first ``lines`` lines."""
+        place = 0
+        while (found := self._body.count(self._end, place, place + _BLOCK)) < lines and place < len(self._body):
+            lines -= found
+            place += _BLOCK
+        for _ in range(lines):
+            place = self._body.find(self._end, place) + 1 or len(self._body)
+        return place
+
+
+def read_lines(data: bytes) -> TextLines | None:
+    """Return the lines and the form of a text like ``read_guessed``, without decoding the whole text if it is UTF-8."""
+    encoding, mark = _marked(data)
+    body = data[len(mark) :]
+    if encoding in ("utf-16-le", "utf-16-be"):
+        text = _decoded(body, encoding)
+        body = b"\0" if text is None else text.encode()
+    if b"\0" in body:
+        return None
+    is_stray = encoding == "utf-8" and not _is_utf8(body)
+    if is_stray and not mark and _is_latin(body):
+        encoding, is_stray = "latin-1", False
+    both = body.count(b"\r\n")
+    newline = _newline(both, body.count(b"\n") - both, body.count(b"\r") - both)
+    if newline == "mixed":
+        body = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return TextLines(TextForm(encoding, bool(mark), newline), body, has_stray_bytes=is_stray)
 
 
 def write_text(text: str, form: TextForm) -> bytes:
@@ -120,6 +177,19 @@ def _is_latin(data: bytes) -> bool:
     return False
 
 
+def _is_utf8(data: bytes) -> bool:
+    if data.isascii():
+        return True
+    decoder = getincrementaldecoder("utf-8")()
+    try:
+        for at in range(0, len(data), _BLOCK):
+            decoder.decode(data[at : at + _BLOCK])
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _decoded(data: bytes, encoding: Encoding) -> str | None:
     if encoding == "utf-8":
         return data.decode(encoding, "surrogateescape")
@@ -129,9 +199,8 @@ def _decoded(data: bytes, encoding: Encoding) -> str | None:
         return None
 
 
-def _newline(text: str) -> Newline:
-    both = text.count("\r\n")
-    lines, returns = text.count("\n") - both, text.count("\r") - both
+def _newline(both: int, lines: int, returns: int) -> Newline:
+    """Return the line ending of a text with this number of CRLF, of LF alone, and of CR alone."""
     if (both > 0) + (lines > 0) + (returns > 0) > 1:
         return "mixed"
     if both:

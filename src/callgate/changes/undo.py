@@ -122,7 +122,7 @@ class _UndoState:
         """Return the state to restore, None to remove the file, or the conflict as a text."""
         for path in change.paths:
             if path in self._stuck:
-                return f"{path}: a later change of it could not be taken back"
+                return f"{path}: a later change of the file could not be undone"
             self._at(path)
             if path in self._odd:
                 return f"{path}: {self._odd[path]}"
@@ -132,12 +132,12 @@ class _UndoState:
         if change.before is None:
             return wanted
         if now is None:
-            return None if wanted is None else f"{here}: it is not there any more"
+            return None if wanted is None else f"{here}: the file does not exist any more"
         if now.link != change.link:
             return f"{here}: it is {'a symbolic link' if now.link else 'no symbolic link any more'}"
         if now.sign != (digest(change.before), change.link):
             if wanted is None:
-                return f"{here}: it was created by this change, and has been changed since"
+                return f"{here}: the file was created by this change, and has changed since then"
             merged = _merged(change, now)
             if isinstance(merged, str):
                 return f"{here}: {merged}"
@@ -156,7 +156,7 @@ class _UndoState:
         if change.path in leaving:
             return None
         gone = "moved away" if change.source else "deleted"
-        return f"{change.path}: it was {gone} by this change, and another file is there now"
+        return f"{change.path}: the file was {gone} by this change, and another file exists there now"
 
     def changes(self) -> tuple[FileChange, ...]:
         found: list[FileChange] = []
@@ -177,9 +177,9 @@ def _merged(change: FileChange, now: FileState) -> bytes | str:
     """Return the current content without the change, or the reason why it cannot be merged."""
     before, after = change.before, change.after
     if not isinstance(before, bytes) or not isinstance(after, bytes) or not isinstance(now.content, bytes):
-        return "it has been changed since, and it is too large to be merged"
+        return "the file has changed since then, and is too large to merge"
     if change.link:
-        return "it leads elsewhere since"
+        return "the target of the link has changed since then"
     found = merge(before, now.content, after)
     return found.text() if isinstance(found, Conflict) else found
 

@@ -13,7 +13,7 @@ NAME = "search"
 
 
 class SearchPart(FeaturePart):
-    """Tool search in one session. ``toolbox`` creates ``box``."""
+    """Tool search in one session. ``box`` is set by ``toolbox``."""
 
     phase = "defer"
     box: SearchToolbox

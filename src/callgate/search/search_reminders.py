@@ -131,7 +131,8 @@ class Prefetch:
 
 
 def just_said(ledger: Ledger) -> str:
-    """Return the user's messages after the last message of the model; without any, the text of the model's message."""
+    """Return the text of the user's messages after the last message of the model. If there are none, return the text
+    of the model's last message."""
     said = "\n".join(message.text for message in ledger.unanswered)
     return said or next((message.text for message in reversed(ledger.messages) if message.role == "assistant"), "")
 

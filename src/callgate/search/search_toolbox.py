@@ -105,8 +105,8 @@ class SearchToolbox:
         return self.resolve(wanted.arguments["tool_name"].strip(), wanted.arguments.get("params") or {})
 
     def _early(self) -> Sequence[Tool]:
-        """Return the deferred tools that a request sent now would include: all if they are small enough, otherwise the
-        tools marked ``always_loaded``."""
+        """Return the deferred tools to include in the next request: all tools if they are small enough, otherwise
+        the tools marked ``always_loaded``."""
         found = self._source.tools()
         window = None if self._percent == ON else self._window()
         if window is not None and spec_tokens(each.spec for each in found) * 100 <= self._percent * window:

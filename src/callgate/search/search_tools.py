@@ -65,13 +65,15 @@ def definitions(found: Sequence[Tool]) -> list[Content]:
         left -= len(text)
         shown.append(Resource(f"{DEFINITION}{each.spec.name}", text, media_type="application/json"))
     if late:
-        shown.append(Text(f"Found too, and too long to be shown here: {', '.join(late)}. select:NAME shows one."))
+        shown.append(
+            Text(f"Also found, but too long to show here: {', '.join(late)}. To show one, search for select:NAME.")
+        )
     return shown
 
 
 def definition(spec: ToolSpec) -> str:
-    """Return the name, description and schema of a tool as JSON. A schema that is too long is replaced by a note; an
-    invalid call still returns the missing arguments."""
+    """Return the name, description and schema of a tool as JSON. A schema that is too long is replaced by a note;
+    the error for an invalid call names the missing arguments."""
     described = spec.description
     if len(described) > _DESCRIPTION:
         described = f"{described[:_DESCRIPTION]} […]"
@@ -79,9 +81,7 @@ def definition(spec: ToolSpec) -> str:
     text = _json(whole)
     if len(text) <= MOST_CHARS:
         return text
-    return _json(
-        {**whole, "input_schema": {"type": "object", "description": "Its parameters are too long to be shown."}}
-    )
+    return _json({**whole, "input_schema": {"type": "object", "description": "The parameters are too long to show."}})
 
 
 def _json(value: object) -> str:
@@ -90,7 +90,7 @@ def _json(value: object) -> str:
 
 def loaded_already(names: Sequence[str]) -> str:
     verb, them = ("is", "it by its") if len(names) == 1 else ("are", "them by their")
-    return f"{', '.join(names)} {verb} loaded already: call {them} own name, without {EXECUTE}."
+    return f"{', '.join(names)} {verb} already loaded: call {them} own name, without {EXECUTE}."
 
 
 _USUAL_RESULTS, _MOST_RESULTS = 5, 20
@@ -102,7 +102,7 @@ _QUERY: Mapping[str, Any] = {
             "type": "integer",
             "minimum": 1,
             "maximum": _MOST_RESULTS,
-            "description": f"the most tools to show; {_USUAL_RESULTS} unless given",
+            "description": f"the most tools to show; default: {_USUAL_RESULTS}",
         },
     },
     "required": ["query"],
@@ -119,7 +119,7 @@ _CALL: Mapping[str, Any] = {
 }
 # Text is accepted too: the target repairs and validates it like in a direct call.
 _TAKEN = {**_CALL, "properties": {**_CALL["properties"], "params": {"type": ["object", "string", "null"]}}}
-_TRY = "Try other words for what the tool does, fewer of them, or the name of its server."
+_TRY = "Try other or fewer words for the purpose of the tool, or the name of its server."
 
 
 def _described(file: str) -> str:
@@ -153,7 +153,7 @@ class SearchExtraTools(_SearchTool):
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
         query = read_query(arguments["query"])
         if not query.names and not any(map(str.isalnum, query.words)):
-            raise ToolFailure(f"The query says nothing to search for. {_TRY}")
+            raise ToolFailure(f"The query contains no words to search for. {_TRY}")
         loaded, deferred = self._tools.tools(), self._tools.deferred()
         if query.names:
             found, texts, wrong = await in_thread(lambda: _selected(query.names, loaded, deferred))
@@ -169,7 +169,7 @@ class SearchExtraTools(_SearchTool):
         meant = [each.spec.name for each in loaded if query.words.casefold() in _names(each)]
         texts = [loaded_already(meant)] if meant else []
         if not found and not meant:
-            must = f" that has {' and '.join(query.required)}" if query.required else ""
+            must = f" that contains {' and '.join(query.required)}" if query.required else ""
             texts.append(f"No tool{must} was found for {query.words[:200]!r}. {_TRY}")
         return _answer(found, texts, deferred)
 
@@ -197,7 +197,9 @@ def _selected(
             wrong.append(name)
     texts = [loaded_already([*meant])] if meant else []
     if len(names) > _MOST_RESULTS:
-        texts.append(f"{_MOST_RESULTS} names are looked up at once: {len(names) - _MOST_RESULTS} more were not.")
+        texts.append(
+            f"Only the first {_MOST_RESULTS} names were looked up; {len(names) - _MOST_RESULTS} more were ignored."
+        )
     return [*found.values()], texts, wrong
 
 
@@ -207,7 +209,7 @@ def _answer(found: Sequence[Tool], texts: Sequence[str], deferred: Sequence[Tool
     for each in deferred:
         if coming := facts_of(each).expects:
             begin = ", ".join(f"{prefix}…" for prefix in coming)
-            texts = [*texts, f"Still to come: {begin}. {each.spec.name} waits for them; then search again."]
+            texts = [*texts, f"Not available yet: {begin}. Call {each.spec.name} to wait for them, then search again."]
     said: list[Content] = [Text(text) for text in texts]
     names = ", ".join(each.spec.name for each in found)
     return Result((*said, *definitions(found)), (Display("text", "\n".join((*texts, *((names,) if names else ())))),))
@@ -229,8 +231,8 @@ class ExecuteExtraTool(_SearchTool):
         found = super().read(raw)
         name = found.arguments["tool_name"].strip() if isinstance(found, Accepted) else ""
         if isinstance(found, Accepted) and name in ("", EXECUTE, RESOLVE):
-            return Rejected((f"$.tool_name: wanted the name of another tool; {RESOLVE} is called by its own",))
+            return Rejected((f"$.tool_name: expected the name of another tool; call {RESOLVE} directly",))
         return found
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
-        raise ToolFailure("It names no tool that can be called.")
+        raise ToolFailure("tool_name is not the name of an available tool.")

@@ -75,7 +75,7 @@ class ArgumentRepair:
             if child is None:
                 out[key] = item
             elif item is None and key in node.properties and key not in node.required and not self._fits(child, None):
-                self._note(below, "took null for an optional key as absent")
+                self._note(below, "treated null for an optional key as absent")
             else:
                 out[key] = self._mend(child, item, below, depth + 1)
         return out
@@ -107,7 +107,7 @@ class ArgumentRepair:
     def _from_string(self, node: SchemaNode, text: str, path: str, depth: int) -> Any:
         wants = node.admits
         if "boolean" in wants and text in ("true", "false"):
-            self._note(path, f"read the boolean {text} out of a string")
+            self._note(path, f"converted the string {text} to a boolean")
             return text == "true"
         if "integer" in wants and (number := self._number(node, text, path)) is not None:
             return number
@@ -117,14 +117,14 @@ class ArgumentRepair:
             return text
         self._chars -= len(text)
         if self._chars < 0:
-            self._hints[path] = f"more than {_MAX_INNER_CHARS} characters of JSON inside strings are not read"
+            self._hints[path] = f"more than {_MAX_INNER_CHARS} characters of JSON inside strings are not parsed"
             return text
         try:
             inner = parse(text, JSONLimits(depth=LIMITS.depth - depth))
         except JSONFault as fault:
-            self._hints[path] = f"read as JSON: {fault.lines[0].partition(': ')[2]}"
+            self._hints[path] = f"parsed as JSON: {fault.lines[0].partition(': ')[2]}"
             return text
-        self._note(path, f"read the {kind} out of a JSON string")
+        self._note(path, f"parsed the {kind} from a JSON string")
         return self._mend(node, inner, path, depth)
 
     def _number(self, node: SchemaNode, text: str, path: str) -> int | float | None:
@@ -135,10 +135,10 @@ class ArgumentRepair:
         if len(text) > 400 or not _DECIMAL.fullmatch(text):
             return None
         if "." in text and Decimal(text) != Decimal(repr(float(text))):
-            self._hints[path] = "as a number it would lose digits"
+            self._hints[path] = "not converted, because the number would lose digits"
             return None
         number = cast(int | float, parse(text))
         if not kinds_of(number) & node.admits:
             return None
-        self._note(path, f"read the number {shown(text, 40)} out of a string")
+        self._note(path, f"converted the string {shown(text, 40)} to a number")
         return number

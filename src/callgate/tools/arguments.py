@@ -44,15 +44,15 @@ class Arguments:
                 return self.read(decode_utf8(bytes(raw)))
             if isinstance(given, Mapping):
                 return self._judge(plain(raw), [])
-            return Rejected((f"$: got a Python {type(given).__name__}, wanted JSON text or an object",))
+            return Rejected((f"$: got a Python {type(given).__name__}, expected JSON text or an object",))
         except JSONFault as fault:
             return Rejected(fault.lines)
         except TooMuchWork:
-            return Rejected(("$: got more than can be checked against this schema, wanted a smaller value",))
+            return Rejected(("$: got a value too large to check against this schema, expected a smaller value",))
         except RecursionError:
-            return Rejected(("$: got nesting too deep to check here, wanted less",))
+            return Rejected(("$: got nesting too deep to check, expected less nesting",))
         except Exception as error:  # a mapping may run any code of its own while it is read
-            return Rejected((f"$: got an object that cannot be read ({type(error).__name__}), wanted JSON",))
+            return Rejected((f"$: got an object that cannot be read ({type(error).__name__}), expected JSON",))
 
     def _judge(self, value: JSON, repairs: list[Repair]) -> Accepted | Rejected:
         """Return Accepted or Rejected for a parsed value. The value None means that the text was empty."""
@@ -61,13 +61,13 @@ class Arguments:
                 value = parse(value)
             except JSONFault as fault:
                 return Rejected(tuple(f"{line} (inside a JSON string)" for line in fault.lines))
-            repairs.append(Repair("$", "read the object out of a JSON string"))
+            repairs.append(Repair("$", "parsed the object from a JSON string"))
         elif value is None and self._schema.fits({}):
-            repairs.append(Repair("$", "took an empty payload as no arguments"))
+            repairs.append(Repair("$", "treated an empty text as no arguments"))
             value = {}
         if type(value) is not dict:
             got = "no arguments" if value is None else quote(value)
-            return Rejected((f"$: got {got}, wanted an object", *(self._schema.faults({}) if value is None else ())))
+            return Rejected((f"$: got {got}, expected an object", *(self._schema.faults({}) if value is None else ())))
         return Accepted(value, tuple(repairs)) if self._schema.fits(value) else self._mend(value, repairs)
 
     def _mend(self, value: dict[str, Any], repairs: list[Repair]) -> Accepted | Rejected:
@@ -75,7 +75,9 @@ class Arguments:
         try:
             mended = cast(dict[str, Any], mending.mend(value))
         except TooManyRepairs:
-            return Rejected((f"$: got more than {MAX_REPAIRS} values to repair, wanted values as the schema has them",))
+            return Rejected(
+                (f"$: got more than {MAX_REPAIRS} values to repair, expected values that match the schema",)
+            )
         if mending.repairs and self._schema.fits(mended):
             return Accepted(mended, (*repairs, *mending.repairs))
         return Rejected(tuple(mending.hinted(line) for line in self._schema.faults(mended)))
@@ -117,7 +119,7 @@ def _unwrapped(raw: str, repairs: list[Repair]) -> str:
         text = fence[1].strip()
         repairs.append(Repair("$", "removed a surrounding code fence"))
     elif text.startswith("```") and not text.endswith("```"):
-        raise JSONFault("truncated", "$: got a truncated code fence (it is not closed), wanted one complete object")
+        raise JSONFault("truncated", "$: got a truncated code fence (it is not closed), expected one complete object")
     return text
 
 

@@ -86,7 +86,7 @@ class _Stopped(Exception):
 
 
 class _Last:
-    """Sends yielded progress, and keeps the last other item as the result."""
+    """Sends yielded progress, and stores the last item that is not progress as the result."""
 
     def __init__(self, run: Run) -> None:
         self.value: Any = None
@@ -98,7 +98,10 @@ class _Last:
             return
         if self.value is not None and not isinstance(self.value, str):
             kind = type(self.value).__name__
-            raise ToolFailure(f"the tool yielded its result (a {kind}) and then more; only Progress may follow")
+            raise ToolFailure(
+                f"the tool yielded its result (a {kind}) and then another value; after the result only Progress "
+                "is allowed"
+            )
         self.value = item
         if isinstance(item, str):
             self._run.progress(item)
@@ -122,25 +125,23 @@ class Preview:
         changes = await self._call(own, run)
         if not isinstance(changes, ChangeSet):
             kind = type(changes).__name__
-            raise ToolDefinitionError(f"tool {self._tool!r}: its preview gave a {kind}, not a ChangeSet")
+            raise ToolDefinitionError(f"tool {self._tool!r}: its preview returned a {kind}, not a ChangeSet")
         return changes if changes.tool else replace(changes, tool=self._tool)
 
 
 def read_preview(
     fn: Callable[..., Any] | None, tool: str, takes: Signature, scope: Mapping[str, Any], whole: str = ""
 ) -> Preview | None:
-    """Return the preview of a tool, or None without a preview function. For a schema tool, ``whole`` is the name of the
-    parameter that receives all arguments.
-
-    Raise ToolDefinitionError if the preview has a parameter that the tool does not have.
-    """
+    """Return the preview of a tool, or None if the tool has no preview function. For a schema tool, ``whole`` is the
+    name of the parameter that receives all arguments. Raise ToolDefinitionError if the preview has a parameter that
+    the tool does not have."""
     if fn is None:
         return None
     wants = read_signature(fn, tool, scope)
     names = {single(wants, tool): whole} if whole else {each: each for each in wants.names}
     missing = ", ".join(name for name in names.values() if name not in takes.names)
     if missing:
-        raise ToolDefinitionError(f"tool {tool!r}: its preview asks for {missing}, which the tool does not take")
+        raise ToolDefinitionError(f"tool {tool!r}: its preview has parameters that the tool does not have: {missing}")
     return Preview(fn, tool, wants.run, names)
 
 

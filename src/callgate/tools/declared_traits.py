@@ -68,7 +68,11 @@ _TIMEOUT = "a positive number of seconds or None"
 # Option → (field of Traits, what it may be, in words).
 _RULES: Mapping[str, tuple[str, Callable[[Any], bool], str]] = {
     "effects": ("effects", lambda it: it in ("none", "idempotent", "mutating"), "none, idempotent or mutating"),
-    "locks": ("declared_locks", lambda it: it is None or isinstance(it, Locks), "made by reads() and the like"),
+    "locks": (
+        "declared_locks",
+        lambda it: it is None or isinstance(it, Locks),
+        "a value of reads(), writes() or another lock function",
+    ),
     "timeout": ("timeout", lambda it: it is None or _is_number(it), _TIMEOUT),
     "interrupt": ("interrupt", lambda it: it in ("block", "cancel"), "block or cancel"),
     "cascade": ("cascade", lambda it: isinstance(it, bool), "true or false"),
@@ -130,8 +134,8 @@ class DeclaredTraits:
 
     @property
     def general(self) -> Traits:
-        """The traits for any arguments. A trait declared by a function has its default, which is the most careful
-        value."""
+        """The traits that are valid for any arguments. A trait declared by a function has its default, which is the
+        strictest value."""
         return Traits(**self._constants, declared=Declared(kinds=self.declaration.kinds))
 
     def of(self, given: Given) -> Traits:
@@ -154,7 +158,7 @@ class DeclaredTraits:
         except Exception as error:
             failed.append(f"its declared subject failed ({in_words(error)})")
             found["requires_interaction"] = True
-        note = f"tool {self._tool!r}: {', '.join(failed)}: the most careful value is taken" if failed else ""
+        note = f"tool {self._tool!r}: {', '.join(failed)}: the safest value is used" if failed else ""
         return Traits(**found, declared=declared, failed=note)
 
     def _checked(self, name: str, value: Any) -> Any:
@@ -181,13 +185,13 @@ def _part(tool: str, kind: str, value: Any, arguments: Collection[str]) -> Part:
     if not names or unknown or (len(names) > 1 and kind not in ("reads", "writes")):
         named = "arguments" if kind in ("reads", "writes") else "one argument"
         known = ", ".join(arguments) or "none"
-        raise ToolDefinitionError(f"tool {tool!r}: {kind} names {named} of it ({known}), not {value!r}")
+        raise ToolDefinitionError(f"tool {tool!r}: {kind} must name {named} of the tool ({known}), not {value!r}")
     return names
 
 
 def _one_argument(function: Callable[..., Any], name: str, tool: str) -> Callable[[Given], Any]:
     if iscoroutinefunction(function):
-        raise ToolDefinitionError(f"tool {tool!r}: {name} must answer at once, so its function cannot be async")
+        raise ToolDefinitionError(f"tool {tool!r}: {name} is computed synchronously, so its function cannot be async")
     try:
         signature(function).bind(None)
     except (TypeError, ValueError) as error:
@@ -196,11 +200,17 @@ def _one_argument(function: Callable[..., Any], name: str, tool: str) -> Callabl
 
 
 _SAY: Mapping[str, tuple[tuple[str, ...], str]] = {
-    "command": (("command",), 'say command="{0}", so that rules on commands reach it, or command=None if it is none'),
-    "address": (("address",), 'say address="{0}", so that rules on hosts reach it, or address=None if it is none'),
+    "command": (
+        ("command",),
+        'write command="{0}", so that rules for commands apply, or command=None if it is not a command',
+    ),
+    "address": (
+        ("address",),
+        'write address="{0}", so that rules for hosts apply, or address=None if it is not an address',
+    ),
     "reads": (
         ("reads", "writes", "command"),
-        'say reads="{0}" or writes="{0}", so that rules on paths reach it, or reads=None if it is none',
+        'write reads="{0}" or writes="{0}", so that rules for paths apply, or reads=None if it is not a path',
     ),
 }
 

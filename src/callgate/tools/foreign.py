@@ -8,7 +8,7 @@ from callgate.tools.tool import CommonOptions, FunctionTool, schema_tool
 from callgate.words.errors import ToolDefinitionError, ToolFailure
 
 
-def from_langchain(tool: Any, **options: Unpack[CommonOptions]) -> FunctionTool[..., Any]:
+def from_langchain(tool: Any, **options: Unpack[CommonOptions]) -> FunctionTool[Any]:
     """Return a tool with the name, description and schema of a LangChain tool (``BaseTool``). ``options`` declare the
     traits, as for ``callgate.tool``. A sync tool runs in a worker thread, an async tool on the event loop. If it raises
     ``ToolException``, the call fails.
@@ -17,7 +17,7 @@ def from_langchain(tool: Any, **options: Unpack[CommonOptions]) -> FunctionTool[
     """
     missing = [name for name in ("name", "description", "invoke", "ainvoke") if not hasattr(tool, name)]
     if missing:
-        raise ToolDefinitionError(f"{tool!r} is no LangChain tool: it has no {', '.join(missing)}")
+        raise ToolDefinitionError(f"{tool!r} is not a LangChain tool: it has no {', '.join(missing)}")
 
     def call(arguments: dict[str, Any]) -> Any:
         try:

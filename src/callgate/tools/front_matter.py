@@ -66,14 +66,14 @@ class _Reader:
                 continue
             key, rest = self._entry(line)
             if key in found:
-                raise self._fault(f"{key} is there twice")
+                raise self._fault(f"{key} occurs twice")
             found[key] = self._value(rest)
         return found
 
     def _entry(self, line: str) -> tuple[str, str]:
         match = _KEY.fullmatch(line)
         if match is None or "\t" in line[: len(line) - len(line.lstrip())]:
-            raise self._fault(f"wanted a line such as name: value, found {line[:60]!r}")
+            raise self._fault(f"expected a line such as name: value, found {line[:60]!r}")
         return match[1], (match[2] or "").strip()
 
     def _value(self, rest: str) -> Value:
@@ -85,7 +85,7 @@ class _Reader:
             value = self._inline(rest)
             self._at += 1
             if self._at < len(self._lines) and self._lines[self._at].startswith((" ", "\t")):
-                raise self._fault("a text over several lines begins with | or >, or is in quotes on one line")
+                raise self._fault("a text of several lines must begin with | or >, or be in quotes on one line")
             return value
         self._at += 1
         inner = list(self._indented())
@@ -100,7 +100,7 @@ class _Reader:
         for at, line in inner:
             match = _KEY.fullmatch(line)
             if match is None or line.startswith(" "):
-                raise self._fault(f"wanted name: value or a list, found {line[:60]!r}", at)
+                raise self._fault(f"expected name: value or a list, found {line[:60]!r}", at)
             found[match[1]] = self._scalar((match[2] or "").strip(), at)
         return found
 

@@ -121,7 +121,7 @@ def _segment(text: str) -> re.Pattern[str]:
         elif found["set"] is not None:
             pieces[-1] += _set(found["not"], found["set"])
         elif found[0] in ("[", "\\"):
-            raise ValueError("[ is not closed, or \\ stands before nothing")
+            raise ValueError("[ is not closed, or \\ is the last character")
         else:
             pieces[-1] += "." if found[0] == "?" else re.escape(found["plain"] or found[0])
     first, *others = pieces

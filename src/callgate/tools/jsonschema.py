@@ -108,11 +108,11 @@ class _Compiler:
         references are circular."""
         if node not in self.heights:
             if depth > MAX_SCHEMA_DEPTH:
-                raise SchemaError(f"{node.at}: the references go round in a circle, or more than {depth} deep")
+                raise SchemaError(f"{node.at}: the references form a cycle, or are nested more than {depth} deep")
             parts = [*node.parts(), *([node.none_of] if node.none_of else [])]
             self.heights[node] = 1 + max((self.height(part, depth + 1) for part in parts), default=0)
         if self.heights[node] + depth > MAX_SCHEMA_DEPTH:
-            raise SchemaError(f"{node.at}: more than {MAX_SCHEMA_DEPTH} schemas inside each other for one value")
+            raise SchemaError(f"{node.at}: more than {MAX_SCHEMA_DEPTH} nested schemas for one value")
         return self.heights[node]
 
     # --- structure ---
@@ -136,7 +136,7 @@ class _Compiler:
             node.free = schema
             return
         if not isinstance(schema, Mapping):
-            raise place.error(f"a schema is an object or a boolean, got {type(schema).__name__}")
+            raise place.error(f"a schema must be an object or a boolean, got {type(schema).__name__}")
         if place.depth > MAX_SCHEMA_DEPTH:
             raise place.error(f"the schema is nested deeper than {MAX_SCHEMA_DEPTH}")
         schema = in_new_spelling(cast(Mapping[str, Any], schema))
@@ -196,7 +196,7 @@ class _Compiler:
                 elif isinstance(target, Mapping) and token in target:
                     target = cast(Mapping[str, Any], target)[token]
                 else:
-                    raise place.error(f"the reference {quote(ref)} leads nowhere")
+                    raise place.error(f"the reference {quote(ref)} has no target")
             self.targets[key] = SchemaNode(key[0], target=True)
             if place.judging and not part:
                 self.whole.add(self.targets[key])

@@ -35,12 +35,15 @@ class _Output:
     def instruction(self) -> str:
         """The text that is added to a prompt for the model."""
         schema = json.dumps(self._schema, ensure_ascii=False)
-        return f"When you are done, answer with JSON alone, no other text. It must fit this JSON Schema: {schema}"
+        return (
+            "When you are done, answer only with JSON, without other text. The JSON must match this JSON Schema: "
+            f"{schema}"
+        )
 
     def repair(self, misfit: Misfit) -> str:
         """Return the text that is sent to the model after an answer that does not match."""
         faults = "\n".join(misfit.faults)
-        return f"Your answer does not fit the JSON Schema:\n{faults}\nAnswer again with the whole JSON alone."
+        return f"Your answer does not match the JSON Schema:\n{faults}\nAnswer again, only with the complete JSON."
 
 
 class OutputSchema(_Output):
@@ -51,7 +54,7 @@ class OutputSchema(_Output):
         try:
             self._checked = Schema(schema, top=False)
         except SchemaError as error:
-            raise UsageError(f"this is no JSON Schema: {error}") from error
+            raise UsageError(f"the JSON Schema is invalid: {error}") from error
 
     def read(self, text: str) -> Any | Misfit:
         """Return the value of an answer, or a Misfit with its faults. A code fence around the JSON is removed."""
@@ -87,7 +90,7 @@ class OutputType(_Output, Generic[T]):
         except Exception as error:
             raise UsageError(f"output={self.name} has no JSON Schema: {str(error).partition(chr(10))[0]}") from error
         if not self._schema or isroutine(kind):
-            raise UsageError(f"output={self.name} is no type of an answer: pass one that says what the answer must be")
+            raise UsageError(f"output={self.name} is not a type for an answer: pass a type that describes the answer")
 
     def read(self, text: str) -> T | Misfit:
         """Return the value of an answer, or a Misfit with its faults. A code fence around the JSON is removed."""

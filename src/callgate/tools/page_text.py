@@ -30,7 +30,7 @@ _BOMS = (
 def page_result(page: FetchedPage) -> Result:
     """Return the text of a page as a result for the model. Raise ToolFailure if the page is not text."""
     if page.moved_to is not None:
-        text = f"{page.url} redirects to another host ({page.status}): {page.moved_to}\nIt was not followed."
+        text = f"{page.url} redirects to another host ({page.status}): {page.moved_to}\nThe redirect was not followed."
         return Result((Text(text),), details={"url": page.url, "status": page.status, "moved_to": page.moved_to})
     kind, charset = _kind(page)
     if kind not in HTML and not _TEXT.fullmatch(kind):
@@ -41,7 +41,7 @@ def page_result(page: FetchedPage) -> Result:
         text = _markdown(text, page.url)
     if page.status >= 400:
         said = f"\n{text[:_SHOWN_OF_AN_ERROR].strip()}" if text.strip() else ""
-        raise ToolFailure(f"{page.url} answered {page.status} {page.reason}.{said}")
+        raise ToolFailure(f"{page.url} returned {page.status} {page.reason}.{said}")
     head = f"{page.url} ({page.status}, {kind}{f', cut after {len(page.body):,} bytes' if page.cut else ''})"
     details = {"url": page.url, "status": page.status, "content_type": kind, "bytes": len(page.body), "cut": page.cut}
     return Result((Text(f"{head}\n\n{text.strip() or '(no text)'}"),), details=details)
@@ -91,10 +91,10 @@ def _markdown(text: str, url: str) -> str:
         from html_to_markdown import ConversionOptions, convert
     except ImportError as error:
         raise ToolFailure(
-            "This is an HTML page, and the package that turns one into text is not installed: pip install "
+            "This is an HTML page, and the package that converts HTML to text is not installed: pip install "
             "'callgate[web]'"
         ) from error
     try:
         return convert(text, ConversionOptions(base_url=url, skip_images=True)).content or ""
     except Exception as error:
-        raise ToolFailure(f"{url} is an HTML page that cannot be turned into text: {error}") from error
+        raise ToolFailure(f"{url} is an HTML page that cannot be converted to text: {error}") from error

@@ -216,7 +216,7 @@ def _path(places: Sequence[int | str]) -> str:
 
 def _wanted(message: str) -> str:
     message = " ".join(message.split())
-    for prefix, joint in (("Input should be ", ", wanted "), ("Value error, ", ": "), ("Assertion failed, ", ": ")):
+    for prefix, joint in (("Input should be ", ", expected "), ("Value error, ", ": "), ("Assertion failed, ", ": ")):
         if message.startswith(prefix):
             return joint + message.removeprefix(prefix)
     return ": " + message

@@ -215,7 +215,7 @@ def quote(value: Any) -> str:
     """Return a short printable description of a value."""
     if type(value) is str:
         long = f" ({len(value)} characters)" if len(value) > 80 else ""
-        return f"{shown(value)}{long}{' (it holds a NUL)' if chr(0) in value else ''}"
+        return f"{shown(value)}{long}{' (contains a NUL)' if chr(0) in value else ''}"
     if type(value) is dict:
         keys = ", ".join(shown(key, 20) for key in islice(cast(dict[str, Any], value), 5))
         return f"an object with the keys {keys}" if keys else "an empty object"

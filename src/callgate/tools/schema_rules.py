@@ -85,7 +85,7 @@ class Keywords:
             return ()
         kinds: list[Any] = cast(list[Any], given) if isinstance(given, list) else [given]
         if not kinds or not all(isinstance(kind, str) and kind in KINDS for kind in kinds):
-            raise self.place.error(f"type is one of {', '.join(KINDS)} or a list of them, got {quote(given)}")
+            raise self.place.error(f"type must be one of {', '.join(KINDS)} or a list of them, got {quote(given)}")
         return tuple(dict.fromkeys(kinds))
 
     def choices(self) -> tuple[Any, ...] | None:
@@ -95,19 +95,19 @@ class Keywords:
         if given is None:
             return None
         if not isinstance(given, list):
-            raise self.place.error(f"enum is a list, got {quote(given)}")
+            raise self.place.error(f"enum must be a list, got {quote(given)}")
         return tuple(cast(list[Any], given))
 
     def mapping(self, keyword: str) -> Mapping[str, Any]:
         given = self.schema.get(keyword, {})
         if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in cast(Mapping[Any, Any], given)):
-            raise self.place.error(f"{keyword} is an object, got {quote(given)}")
+            raise self.place.error(f"{keyword} must be an object, got {quote(given)}")
         return cast(Mapping[str, Any], given)
 
     def strings(self, keyword: str, given: Any = None) -> tuple[str, ...]:
         given = self.schema.get(keyword, []) if given is None else given
         if not isinstance(given, list) or not all(isinstance(item, str) for item in cast(list[Any], given)):
-            raise self.place.error(f"{keyword} is a list of names, got {quote(given)}")
+            raise self.place.error(f"{keyword} must be a list of names, got {quote(given)}")
         return tuple(cast(list[str], given))
 
     def schemas(self, keyword: str) -> list[Any]:
@@ -115,7 +115,7 @@ class Keywords:
         if given is None:
             return []
         if not isinstance(given, list) or not (given or keyword == "prefixItems"):
-            raise self.place.error(f"{keyword} is a list of schemas, got {quote(given)}")
+            raise self.place.error(f"{keyword} must be a list of schemas, got {quote(given)}")
         return cast(list[Any], given)
 
     def count(self, keyword: str) -> int | None:
@@ -123,7 +123,7 @@ class Keywords:
         if given is None:
             return None
         if given < 0 or given != int(given):
-            raise self.place.error(f"{keyword} is a whole number from 0, got {quote(given)}")
+            raise self.place.error(f"{keyword} must be a whole number from 0 on, got {quote(given)}")
         return int(given)
 
     def number(self, keyword: str) -> int | float | None:
@@ -131,7 +131,7 @@ class Keywords:
         if given is None or isinstance(given, bool):
             return None
         if not isinstance(given, int | float) or not isfinite(given):
-            raise self.place.error(f"{keyword} is a number, got {quote(given)}")
+            raise self.place.error(f"{keyword} must be a number, got {quote(given)}")
         return given
 
     def rules(self) -> list[ValueRule]:
@@ -144,7 +144,7 @@ class Keywords:
                 rules.append(ValueRule(partial(holds, bound), f"{words} {bound}", _NUMBERS))
         if (step := self.number("multipleOf")) is not None:
             if step <= 0:
-                raise self.place.error(f"multipleOf is a number above 0, got {quote(step)}")
+                raise self.place.error(f"multipleOf must be a number above 0, got {quote(step)}")
             rules.append(ValueRule(_multiple(step), f"a multiple of {step}", _NUMBERS))
         return rules
 
@@ -174,17 +174,17 @@ class Keywords:
                 rules.append(_size(str, "characters", le, most, limit))
         for key, given in self.mapping("dependentRequired").items():
             needed = self.strings("dependentRequired", given)
-            words = f"{', '.join(map(quote, needed))} as well, because {quote(key)} is there"
+            words = f"{', '.join(map(quote, needed))} as well, because {quote(key)} is present"
             rules.append(ValueRule(partial(_has_needed, key, needed), words, (dict,)))
         return rules
 
     def pattern(self, given: Any, keyword: str) -> TextPattern:
         if not isinstance(given, str):
-            raise self.place.error(f"{keyword} is a string, got {quote(given)}")
+            raise self.place.error(f"{keyword} must be a string, got {quote(given)}")
         try:
             return compile_pattern(given)
         except ValueError as error:
-            raise self.place.error(f"{keyword} {quote(given)} is not a regular expression we take: {error}") from None
+            raise self.place.error(f"{keyword} {quote(given)} is not a supported regular expression: {error}") from None
 
 
 def choice_rule(choices: tuple[Any, ...], wanted: str) -> ValueRule:

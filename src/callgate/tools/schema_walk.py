@@ -43,13 +43,13 @@ class SchemaWalk:
             return
         self.step(node)
         if node.kinds and type(value) not in node.types and not any(KINDS[kind](value) for kind in node.kinds):
-            yield "", f"got {quote(value)}, wanted {node.wanted}"
+            yield "", f"got {quote(value)}, expected {node.wanted}"
             return
         sound = True
         for rule in node.rules:
             if (not rule.types or type(value) in rule.types) and not rule.test(value):
                 sound = False
-                yield "", f"got {(rule.got or quote)(value)}, wanted {rule.wanted}"
+                yield "", f"got {(rule.got or quote)(value)}, expected {rule.wanted}"
         for inside in self._inside(node, value):
             for fault in inside:
                 sound = False
@@ -73,13 +73,13 @@ class SchemaWalk:
         for key in node.required:
             if key not in value:
                 child = node.properties.get(key)
-                yield join("", key), f"got nothing, wanted {child.wanted if child else 'a value'} (required)"
+                yield join("", key), f"got nothing, expected {child.wanted if child else 'a value'} (required)"
         for key, item in value.items():
             for child in node.schemas_of(key):
                 if child is node.additional and not child.admits:
                     # A plain "false" is about the key rather than about what it holds.
                     only = ", ".join(map(shown, node.properties)) or "none"
-                    yield join("", key), f"unexpected key, wanted only {only}"
+                    yield join("", key), f"unexpected key, expected only {only}"
                 elif not child.surely_fits(item):
                     for path, text in self.faults(child, item):
                         yield join("", key) + path, text
@@ -98,7 +98,7 @@ class SchemaWalk:
             count = sum(self.fits(node.contains, item) for item in value)
             if not least <= count <= most:
                 bound = f"at least {least}" if count < least else f"at most {most}"
-                yield "", f"got an array with {count} items that are {node.contains.wanted}, wanted {bound}"
+                yield "", f"got an array with {count} items that are {node.contains.wanted}, expected {bound}"
 
     def _combined(self, node: SchemaNode, value: Any) -> Iterator[Fault]:
         for key, part in node.dependent.items():
@@ -111,9 +111,9 @@ class SchemaWalk:
             if branches and not fitting:
                 yield from self._nearest(branches, value)
             elif branches is node.one_of and fitting > 1:
-                yield "", f"got {quote(value)}, which fits {fitting} alternatives, wanted exactly one"
+                yield "", f"got {quote(value)}, which matches {fitting} alternatives, expected exactly one"
         if node.none_of and self.fits(node.none_of, value):
-            yield "", f"got {quote(value)}, wanted anything but {node.none_of.wanted}"
+            yield "", f"got {quote(value)}, expected anything but {node.none_of.wanted}"
         if node.premise:
             branch = node.then if self.fits(node.premise, value) else node.otherwise
             if branch:
@@ -132,7 +132,7 @@ class SchemaWalk:
                 alike, branches = tagged, tuple(tagged)
         if not isinstance(value, dict | list) and len(alike) != 1:
             alternatives = dict.fromkeys(branch.wanted for branch in branches)
-            yield "", f"got {quote(value)}, wanted {' or '.join(islice(alternatives, 8))}"
+            yield "", f"got {quote(value)}, expected {' or '.join(islice(alternatives, 8))}"
             return
         explained = [list(islice(self.faults(branch, value), 20)) for branch in alike or branches]
         near = "" if len(alike) == 1 else f" (the nearest of {len(branches)} alternatives)"
@@ -144,12 +144,12 @@ class SchemaWalk:
         for key in self._unnamed(node, value, value, sealed=node.sealed):
             # A branch that does not match names no keys, so its keys are not reported.
             if sound or key not in node.known:
-                yield join("", key), f"unexpected key, wanted only {only}"
+                yield join("", key), f"unexpected key, expected only {only}"
 
     def _unnamed(
         self, node: SchemaNode, keys: Collection[str], value: dict[str, Any], *, sealed: bool
     ) -> Collection[str]:
-        """Return the keys that no matching part of a closed schema names."""
+        """Return the keys of an object that no matching part of a closed schema names."""
         if node.open or (node.free and not sealed) or not keys:
             return ()
         self.step(node)
@@ -180,5 +180,5 @@ def _tagged(branches: list[SchemaNode], value: dict[str, Any]) -> list[SchemaNod
         if not meant and len(every) > 1 and (key in value or all(key in branch.known_required for branch in branches)):
             got = quote(value[key]) if key in value else "nothing"
             required = "" if key in value else " (required)"
-            return join("", key), f"got {got}, wanted one of {', '.join(every[:12])}{required}"
+            return join("", key), f"got {got}, expected one of {', '.join(every[:12])}{required}"
     return branches

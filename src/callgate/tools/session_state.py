@@ -60,7 +60,7 @@ def carried_over(context: Mapping[str, Any]) -> str:
     todos, plan = todos_of(context), plan_of(context)
     parts: list[str] = []
     if todos:
-        parts.append("The to-do list as it stands:\n" + "\n".join(item.line for item in todos))
+        parts.append("The current to-do list:\n" + "\n".join(item.line for item in todos))
     if plan:
         parts.append(f"The plan is in the file {plan}.")
     return "\n\n".join(parts)

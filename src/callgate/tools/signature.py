@@ -54,14 +54,13 @@ class Signature:
 
 
 def read_signature(fn: Callable[..., Any], tool: str, scope: Mapping[str, Any] | None = None) -> Signature:
-    """Return the parameters of ``fn``. ``scope`` contains local names that its annotations may use.
-
-    Raise ToolDefinitionError for parameters that cannot be passed by name: ``*args``, ``**kwargs``, positional-only.
-    """
+    """Return the parameters of ``fn``. ``scope`` contains local names that the annotations may use. Raise
+    ToolDefinitionError for parameters that cannot be passed by name: ``*args``, ``**kwargs`` and positional-only
+    parameters."""
     try:
         declared = signature(fn).parameters.values()
     except (TypeError, ValueError) as error:
-        raise ToolDefinitionError(f"tool {tool!r}: {fn!r} has no signature to read") from error
+        raise ToolDefinitionError(f"tool {tool!r}: {fn!r} has no readable signature") from error
     bound = _bound(fn)
     namespace = _namespace(fn, scope or {})
     found: list[Parameter] = []
@@ -77,7 +76,7 @@ def read_signature(fn: Callable[..., Any], tool: str, scope: Mapping[str, Any] |
         elif run is None:
             run, deps = each.name, _deps_of(hint)
         else:
-            raise ToolDefinitionError(f"tool {tool!r}: both {run!r} and {each.name!r} ask for the Run")
+            raise ToolDefinitionError(f"tool {tool!r}: both {run!r} and {each.name!r} are annotated as the Run")
     return Signature(tuple(found), run, deps)
 
 
@@ -102,11 +101,11 @@ def caller_scope(depth: int) -> dict[str, Any]:
 def _refuse_unfillable(each: Declared, position: int, tool: str) -> None:
     why = {
         Declared.POSITIONAL_ONLY: "is positional-only, but a model passes arguments by name",
-        Declared.VAR_POSITIONAL: "(*args) has no name a model could use; take a list instead",
-        Declared.VAR_KEYWORD: "(**kwargs) has no schema; name the parameters, or take a dict",
+        Declared.VAR_POSITIONAL: "(*args) has no name that a model can use; use a list instead",
+        Declared.VAR_KEYWORD: "(**kwargs) has no schema; name the parameters, or use a dict",
     }.get(each.kind)
     if why is None and position == 0 and each.name in ("self", "cls") and each.annotation is MISSING:
-        why = "belongs to a method; make the tool from the bound one: tool(instance.method)"
+        why = "belongs to a method; make the tool from the bound method: tool(instance.method)"
     if why is not None:
         raise ToolDefinitionError(f"tool {tool!r}: parameter {each.name!r} {why}")
 
@@ -169,8 +168,8 @@ Remade = dict[Any, Any]
 
 
 def accepted(hint: Any) -> Any:
-    """Return the annotation with each TypedDict of ``typing`` replaced by one of ``typing_extensions``. pydantic
-    requires this before Python 3.12."""
+    """Return the annotation with each TypedDict of ``typing`` replaced by a TypedDict of ``typing_extensions``.
+    pydantic requires this before Python 3.12."""
     return hint if sys.version_info >= (3, 12) else _swapped(hint, {})
 
 

@@ -105,7 +105,7 @@ def _files(folder: SkillFolder, problems: list[str]) -> Iterator[Path]:
         problems.append(f"{folder.path}: this folder of skills cannot be read: {error.strerror or error}")
         return
     if len(names) > MOST_SKILLS:
-        problems.append(f"{folder.path}: only the first {MOST_SKILLS} of {len(names)} entries are looked at")
+        problems.append(f"{folder.path}: only the first {MOST_SKILLS} of {len(names)} entries are read")
     for name in names[:MOST_SKILLS]:
         path = folder.path / name / FILE
         if not name.startswith(".") and os.path.lexists(path):
@@ -117,10 +117,10 @@ def _described(path: Path, folder: SkillFolder) -> FoundSkill:
     name, described = values.get("name", path.parent.name), values.get("description", "")
     if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
         raise ToolFailure(
-            f"name must be small letters, digits and single hyphens, at most {_LONGEST_NAME}: {name!r:.80}"
+            f"name must consist of lowercase letters, digits and single hyphens, at most {_LONGEST_NAME}: {name!r:.80}"
         )
     if name != path.parent.name:
-        raise ToolFailure(f"name is {name!r} and its folder {path.parent.name!r}: give them one name")
+        raise ToolFailure(f"name is {name!r}, but its folder is {path.parent.name!r}: both must have the same name")
     if not isinstance(described, str) or not described.strip() or len(described) > LONGEST_DESCRIPTION:
         raise ToolFailure(f"description must be a text of 1 to {LONGEST_DESCRIPTION:,} characters")
     hidden = values.get("disable-model-invocation", False)
@@ -134,14 +134,14 @@ def _read(path: Path, folder: SkillFolder) -> MarkdownFile:
     try:
         real = os.path.realpath(path, strict=True)
         if folder.within is not None and not is_within(real, os.path.realpath(folder.within)):
-            raise ToolFailure(f"it leads out of {folder.within}, so it is not read")
+            raise ToolFailure(f"it is a link to a place outside of {folder.within}, so it is ignored")
         found = read_regular(real, LARGEST, follow=False)
     except NotRegular:
         raise ToolFailure("it is not a regular file") from None
     except OSError as error:
         raise ToolFailure(f"it cannot be read: {error.strerror or error}") from error
     if found.is_cut:
-        raise ToolFailure(f"it has more than {LARGEST:,} bytes: move parts into files beside it")
+        raise ToolFailure(f"it has more than {LARGEST:,} bytes: move parts into other files of the folder")
     try:
         return read_markdown(found.data.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -157,7 +157,7 @@ def body_of(skill: FoundSkill, arguments: str = "") -> str:
     except (ToolFailure, FrontMatterFault) as fault:
         raise ToolFailure(f"The skill {skill.name} cannot be used: {skill.path}: {fault}") from fault
     if now.hidden:
-        raise ToolFailure(f"The skill {skill.name} is for people to use, not for the model.")
+        raise ToolFailure(f"The skill {skill.name} can only be used by the user, not by the model.")
     return filled_in(body, arguments)
 
 
@@ -185,12 +185,12 @@ def _words(text: str) -> Sequence[str]:
 
 
 def described(prompt: str, found: FoundSkills) -> str:
-    return f"{prompt}\n\n{listing(found.by_name.values()) or 'There are no skills here.'}"
+    return f"{prompt}\n\n{listing(found.by_name.values()) or 'There are no skills.'}"
 
 
 def listing(skills: Iterable[FoundSkill]) -> str:
-    """Return the names and descriptions of the skills for the model. Beyond a size limit only names are listed, and
-    then only the number of further skills."""
+    """Return the names and descriptions of the skills for the model. A description that exceeds the size limit is
+    omitted; when a name exceeds the limit, the list ends with the number of remaining skills."""
     shown = sorted((each for each in skills if not each.hidden), key=lambda each: each.name)
     lines: list[str] = []
     room = _LISTED_CHARS

@@ -18,7 +18,7 @@ from callgate.words.errors import ToolFailure, UsageError
 from callgate.words.noun import noun
 
 UNAVAILABLE = (
-    "Pending action store unavailable for custom tools in this runtime. It needs a Session, and a tool that says "
+    "Pending action store unavailable for custom tools in this runtime. It needs a Session, and a tool with "
     "stages=True."
 )
 LONGEST_LABEL = 200
@@ -79,7 +79,7 @@ _call: ContextVar[_Call | None] = ContextVar("callgate_staging_call", default=No
 
 @contextmanager
 def serving(tool: str, run: Run, store: PendingStore) -> Generator[None]:
-    """Stage actions pushed inside the block for this call, in this store."""
+    """Return a context manager in which staged actions belong to this call and are pushed onto this store."""
     token = _call.set(_Call(tool, tuple(run.lineage), store))
     try:
         yield
@@ -88,7 +88,7 @@ def serving(tool: str, run: Run, store: PendingStore) -> Generator[None]:
 
 
 def outside_calls() -> Context:
-    """Return a context for tasks of a session, in which no call is running."""
+    """Return a ``contextvars`` context in which no call is running, for tasks of a session."""
     context = copy_context()
     context.run(_call.set, None)
     return context
@@ -113,15 +113,15 @@ def stage(label: str, act: Callbacks | ChangeSet, *, source_tool_name: str, deta
 def _checked(label: Any, act: Any, source_tool_name: Any) -> Callbacks | ChangeSet:
     for text in (label, source_tool_name):
         if not isinstance(text, str) or not text.strip():
-            raise UsageError("a pending action needs a label, and the name of its tool, that are not blank")
+            raise UsageError("a pending action needs a label and the name of its tool; neither may be blank")
     if isinstance(act, Callbacks):
         return checked_callbacks(act)
     if not isinstance(act, ChangeSet):
-        raise UsageError(f"what is staged is a ChangeSet or Callbacks, not {type(act).__name__}")
+        raise UsageError(f"a pending action must be a ChangeSet or Callbacks, not {type(act).__name__}")
     if not all(isinstance(each, FileChange) for each in act.files):
-        raise UsageError("the files of a ChangeSet are FileChange")
+        raise UsageError("the files of a ChangeSet must be FileChange objects")
     if not act.files:
-        raise ToolFailure(f"{label}: there is nothing to change")
+        raise ToolFailure(f"{label}: the change is empty")
     return act
 
 
@@ -134,7 +134,7 @@ def checked_callbacks(act: Callbacks) -> Callbacks:
 
 def _with_both(name: str, callback: Any) -> Callback:
     if not callable(callback):
-        raise UsageError(f"{name} must be a function of (reason, extra), or of the reason alone, not {callback!r}")
+        raise UsageError(f"{name} must be a function of (reason, extra), or only of the reason, not {callback!r}")
     try:
         takes = signature(callback)
     except (ValueError, TypeError):  # its parameters are unknown
@@ -143,7 +143,7 @@ def _with_both(name: str, callback: Any) -> Callback:
         return callback
     named = _binds(takes, "reason", extra=None)
     if not named and not _binds(takes, "reason"):
-        raise UsageError(f"{name} must be a function of (reason, extra), or of the reason alone; it takes {takes}")
+        raise UsageError(f"{name} must be a function of (reason, extra), or only of the reason; it takes {takes}")
 
     def call(reason: str, extra: Any) -> Any:
         return callback(reason, extra=extra) if named else callback(reason)

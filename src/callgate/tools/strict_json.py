@@ -70,14 +70,14 @@ def parse(text: str, limits: JSONLimits = LIMITS) -> JSON:
 def decode_utf8(raw: bytes, limits: JSONLimits = LIMITS) -> str:
     """Return UTF-8 bytes as text. Other encodings are not detected."""
     if len(raw) > 4 * limits.chars:
-        raise JSONFault("size", f"$: got {len(raw)} bytes, wanted at most {limits.chars} characters")
+        raise JSONFault("size", f"$: got {len(raw)} bytes, expected at most {limits.chars} characters")
     if b"\0" in raw[:4]:
-        raise JSONFault("encoding", "$: got bytes that look like UTF-16 or UTF-32, wanted UTF-8")
+        raise JSONFault("encoding", "$: got bytes that look like UTF-16 or UTF-32, expected UTF-8")
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         byte = raw[error.start]
-        raise JSONFault("encoding", f"$: got the byte 0x{byte:02x} at {error.start}, wanted valid UTF-8") from None
+        raise JSONFault("encoding", f"$: got the byte 0x{byte:02x} at {error.start}, expected valid UTF-8") from None
 
 
 def plain(value: Mapping[str, Any], limits: JSONLimits = LIMITS) -> dict[str, JSON]:
@@ -85,16 +85,18 @@ def plain(value: Mapping[str, Any], limits: JSONLimits = LIMITS) -> dict[str, JS
     try:
         text = json.dumps(value, ensure_ascii=False, default=_as_dict)
     except RecursionError:
-        raise JSONFault("size", "$: got nesting too deep to read") from None
+        raise JSONFault("size", "$: got nesting too deep to parse") from None
     except (TypeError, ValueError) as error:
-        raise JSONFault("content", f"$: got an object that JSON cannot say ({error}), wanted JSON values") from None
+        raise JSONFault(
+            "content", f"$: got an object that JSON cannot represent ({error}), expected JSON values"
+        ) from None
     return cast(dict[str, JSON], parse(text, limits))
 
 
 def _as_dict(value: Any) -> dict[Any, Any]:
     if isinstance(value, Mapping):
         return dict(cast(Mapping[Any, Any], value))
-    raise TypeError(f"it holds a Python {type(value).__name__}")
+    raise TypeError(f"it contains a Python {type(value).__name__}")
 
 
 def join(path: str, key: str) -> str:
@@ -169,7 +171,7 @@ _STRINGS = late_pattern(rb'"[^"]*+"?')
 
 def _check_size(text: str, limits: JSONLimits) -> None:
     if len(text) > limits.chars:
-        raise JSONFault("size", f"$: got {len(text)} characters, wanted at most {limits.chars}")
+        raise JSONFault("size", f"$: got {len(text)} characters, expected at most {limits.chars}")
     opened = text.count("[") + text.count("{")
     # Brackets inside strings are counted too, which only overestimates.
     if opened <= limits.depth and (len(text) <= limits.values or opened + text.count(",") <= limits.values):
@@ -180,10 +182,10 @@ def _check_size(text: str, limits: JSONLimits) -> None:
         raw = _STRINGS.sub(b"", raw).translate(_BRACKETS, _OTHERS)
         values = raw.count(b"[") + raw.count(b",")
     if values > limits.values:
-        raise JSONFault("size", f"$: got about {values} values, wanted at most {limits.values}")
+        raise JSONFault("size", f"$: got about {values} values, expected at most {limits.values}")
     steps = [1 if each == ord("[") else -1 for each in raw.replace(b",", b"")[: 2 * limits.values]]
     if max(accumulate(steps), default=0) > limits.depth:
-        raise JSONFault("size", f"$: got nesting deeper than {limits.depth}, wanted at most {limits.depth}")
+        raise JSONFault("size", f"$: got nesting deeper than {limits.depth}, expected at most {limits.depth}")
 
 
 # --- the diagnosis, after a failure ---
@@ -216,22 +218,20 @@ def _diagnosed(text: str) -> JSONFault:
     start = len(text) - len(text.lstrip(BLANK))
     body = text.strip(BLANK)
     if not body:
-        return JSONFault("empty", "$: got no text, wanted a JSON object")
+        return JSONFault("empty", "$: got no text, expected a JSON object")
     try:
         value, end = _decode_odd(body)
     except json.JSONDecodeError as error:
         return _syntax_fault(body, error, start)
     except RecursionError:
-        return JSONFault("size", "$: got nesting too deep to read")
+        return JSONFault("size", "$: got nesting too deep to parse")
     if rest := body[end:].lstrip(BLANK):
         what = "a second value" if rest[0] in '{["' else "text"
         near = shown(rest, 30)
-        return JSONFault(
-            "extra", f"$: got {what} after the end of the JSON ({near}), wanted one value and nothing else"
-        )
+        return JSONFault("extra", f"$: got {what} after the end of the JSON ({near}), expected a single value")
     lines = tuple(islice(_content_faults(value, "$"), MAX_LINES))
     # Without a fault in the text, the caller was close to the recursion limit.
-    return JSONFault("content", *(lines or ("$: got JSON that could not be read, wanted less nesting",)))
+    return JSONFault("content", *(lines or ("$: got JSON that could not be parsed, expected less nesting",)))
 
 
 # The end of a text that was cut inside a number, a word or an escape.
@@ -245,19 +245,19 @@ def _syntax_fault(body: str, error: json.JSONDecodeError, start: int) -> JSONFau
     cut_escape = error.msg.startswith("Invalid \\u") and _CUT_ESCAPE.search(body[-6:])
     if unterminated or cut_escape or not rest or _CUT_TOKEN.fullmatch(rest):
         where = f"inside the string that starts at character {start + error.pos}" if unterminated else "too early"
-        return JSONFault("truncated", f"$: got truncated JSON (it ends {where}), wanted one complete object")
+        return JSONFault("truncated", f"$: got truncated JSON (it ends {where}), expected one complete object")
     what = error.msg[:1].lower() + error.msg[1:].removesuffix(" at")
     where = f"character {start + error.pos}, near {shown(rest, 30)}"
-    return JSONFault("syntax", f"$: got text that is not JSON ({what}: {where}), wanted one JSON object")
+    return JSONFault("syntax", f"$: got text that is not JSON ({what}: {where}), expected one JSON object")
 
 
 def _content_faults(value: Any, path: str) -> Iterator[str]:
     if type(value) is str:
         if not value.isascii() and _has_surrogate(value):
-            yield f"{path}: got a lone surrogate in {shown(value)}, wanted whole Unicode characters"
+            yield f"{path}: got a lone surrogate in {shown(value)}, expected whole Unicode characters"
     elif isinstance(value, _Odd):
         odd = value if len(value) <= 30 else f"a number of {len(value)} digits"
-        yield f"{path}: got {odd}, wanted a finite number of at most {MAX_DIGITS} digits"
+        yield f"{path}: got {odd}, expected a finite number of at most {MAX_DIGITS} digits"
     elif isinstance(value, _Pairs):
         yield from _pair_faults(value, path)
     elif isinstance(value, dict):
@@ -272,8 +272,8 @@ def _pair_faults(pairs: list[tuple[str, Any]], path: str) -> Iterator[str]:
     for key, item in pairs:
         below = join(path, key)
         if not key.isascii() and _has_surrogate(key):
-            yield f"{below}: got a lone surrogate in a key, wanted whole Unicode characters"
+            yield f"{below}: got a lone surrogate in a key, expected whole Unicode characters"
         if key in seen:
-            yield f"{below}: got a duplicate key, wanted each key once"
+            yield f"{below}: got a duplicate key, expected each key once"
         seen.add(key)
         yield from _content_faults(item, below)

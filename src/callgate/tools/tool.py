@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
 from inspect import getdoc, isroutine
-from typing import Any, Generic, ParamSpec, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast, overload
 from warnings import warn
 
 from callgate.core.capabilities import ToolFacts
@@ -29,8 +29,8 @@ from callgate.words.errors import ToolDefinitionError, ToolFailure, UndeclaredAr
 from callgate.words.model import ToolSpec
 from callgate.words.traits import Traits
 
-P = ParamSpec("P")
-R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
+F_co = TypeVar("F_co", covariant=True)
 
 
 class CommonOptions(TraitOptions, total=False):
@@ -62,18 +62,18 @@ class ToolOptions(CommonOptions, total=False):
     description: str
 
 
-class FunctionTool(Generic[P, R]):
+class FunctionTool(Generic[F_co]):
     """A Tool made from a function by ``tool`` or ``schema_tool``. Calling the object calls the plain function."""
 
     def __init__(
         self,
-        fn: Callable[P, R],
+        fn: Callable[..., Any],
         spec: ToolSpec,
         shape: Parameters | WholeObject,
         options: CommonOptions,
         preview: Preview | None,
     ) -> None:
-        update_wrapper(self, fn)
+        update_wrapper(cast(Any, self), fn)
         self.spec = spec
         self.aliases: tuple[str, ...] = check_aliases(spec.name, options.get("aliases", ()))
         self._fn = fn
@@ -101,14 +101,19 @@ class FunctionTool(Generic[P, R]):
         except ToolDefinitionError as error:
             raise ToolDefinitionError(f"tool {spec.name!r}: {error}") from error
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self._fn(*args, **kwargs)
+    if TYPE_CHECKING:
+        # One covariant parameter: mypy infers a common type for [f, g], which it does not with a ParamSpec.
+        __call__: F_co
+    else:
+
+        def __call__(self, *args, **kwargs):
+            return self._fn(*args, **kwargs)
 
     def __repr__(self) -> str:
         return f"<tool {self.spec.name}>"
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
-        """Parse, repair and validate the arguments, also with the validators of the function's own types."""
+        """Parse, repair and validate the arguments. The validators of the function's own types are applied too."""
         outcome = self._arguments.read(raw)
         if self._refuses and isinstance(outcome, Accepted):
             values = self._shape.convert(outcome.arguments)
@@ -139,14 +144,14 @@ class FunctionTool(Generic[P, R]):
         values = self._shape.convert(arguments)
         if isinstance(values, Rejected):
             # They were valid when read: a validator depends on state that has changed.
-            raise ToolFailure("The arguments are not valid any more:\n" + "\n".join(values.errors))
+            raise ToolFailure("The arguments are no longer valid:\n" + "\n".join(values.errors))
         return values
 
 
 @overload
-def tool(fn: Callable[P, R], /, **options: Unpack[ToolOptions]) -> FunctionTool[P, R]: ...
+def tool(fn: F, /, **options: Unpack[ToolOptions]) -> FunctionTool[F]: ...
 @overload
-def tool(fn: None = None, /, **options: Unpack[ToolOptions]) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+def tool(fn: None = None, /, **options: Unpack[ToolOptions]) -> Callable[[F], FunctionTool[F]]: ...
 def tool(fn: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]) -> Any:
     """Make a tool from a function: ``@tool``, ``@tool(effects="none")`` or ``tool(fn, name="other")``.
 
@@ -159,7 +164,7 @@ def tool(fn: Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]
     """
     if fn is None:
 
-        def decorate(fn: Callable[..., Any]) -> FunctionTool[..., Any]:
+        def decorate(fn: Callable[..., Any]) -> FunctionTool[Any]:
             return _noted(_define(fn, options, caller_scope(1)))
 
         return decorate
@@ -172,7 +177,7 @@ def schema_tool(
     parameters: Mapping[str, Any],
     fn: Callable[..., Any],
     **options: Unpack[CommonOptions],
-) -> FunctionTool[..., Any]:
+) -> FunctionTool[Any]:
     """Make a tool from a JSON Schema.
 
     name, description  the name and the description for the model
@@ -188,19 +193,19 @@ def schema_tool(
     takes = read_signature(fn, name, scope)
     shape = WholeObject(takes, _own_copy(name, parameters), single(takes, name))
     preview = read_preview(options.get("preview"), name, takes, scope, shape.parameter)
-    return _noted(FunctionTool[..., Any](fn, ToolSpec(name, description, shape.schema), shape, options, preview))
+    return _noted(FunctionTool[Any](fn, ToolSpec(name, description, shape.schema), shape, options, preview))
 
 
-def _noted(made: FunctionTool[..., Any]) -> FunctionTool[..., Any]:
+def _noted(made: FunctionTool[Any]) -> FunctionTool[Any]:
     """Warn of each undeclared argument and of arguments without a type, at the line of code that makes the tool."""
     for text in made.undeclared:
         warn(f"tool {made.spec.name!r}: {text}", UndeclaredArgument, stacklevel=3)
     return made
 
 
-def _define(fn: Callable[..., Any], options: ToolOptions, scope: Mapping[str, Any]) -> FunctionTool[..., Any]:
+def _define(fn: Callable[..., Any], options: ToolOptions, scope: Mapping[str, Any]) -> FunctionTool[Any]:
     if isinstance(fn, FunctionTool):
-        raise ToolDefinitionError(f"{fn!r} is a tool already; put it in Named to give it another name")
+        raise ToolDefinitionError(f"{fn!r} is already a tool; wrap it in Named to give it another name")
     if not callable(fn):
         raise ToolDefinitionError(f"{fn!r} is not a function, so it cannot be a tool")
     name = check_name(options.get("name") or _name_of(fn))
@@ -210,7 +215,7 @@ def _define(fn: Callable[..., Any], options: ToolOptions, scope: Mapping[str, An
     shape = read_parameters(takes, said.parameters, name)
     spec = ToolSpec(name, options.get("description", said.description), shape.schema)
     preview = read_preview(options.get("preview"), name, takes, scope)
-    made = FunctionTool[..., Any](fn, spec, shape, options, preview)
+    made = FunctionTool[Any](fn, spec, shape, options, preview)
     bare = [each.name for each in takes.parameters if not each.is_annotated]
     if bare and inside_partials(fn).__name__ != "<lambda>":
         names = ", ".join(map(repr, bare))
@@ -234,7 +239,7 @@ def _refuse_unknown(tool: str, options: Mapping[str, Any], known: frozenset[str]
         from difflib import get_close_matches  # only for an option that is not known
 
         close = get_close_matches(unknown[0], known, 1)
-        hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(sorted(known))}"
+        hint = f"; did you mean {close[0]}?" if close else f"; the options are {', '.join(sorted(known))}"
         raise ToolDefinitionError(f"tool {tool!r} has no option {', '.join(unknown)}{hint}")
     for name, kind in _KINDS_OF_OPTIONS.items():
         if name in options and not isinstance(options[name], kind):

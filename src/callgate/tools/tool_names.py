@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from heapq import nlargest
 from typing import Any, cast
@@ -28,7 +29,7 @@ _WORDS = late_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
 def check_name(name: str) -> str:
     if _NAME.fullmatch(name) is None:
         hint = " (give it one with name=)" if name.startswith("<") else ""
-        raise ToolDefinitionError(f"{name!r} cannot name a tool: 1 to 64 of A-Z a-z 0-9 _ -{hint}")
+        raise ToolDefinitionError(f"{name!r} is not a valid tool name: use 1 to 64 of A-Z a-z 0-9 _ -{hint}")
     return name
 
 
@@ -41,7 +42,7 @@ def check_aliases(tool: str, aliases: Sequence[str]) -> tuple[str, ...]:
         if not isinstance(alias, str) or not alias.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ToolDefinitionError(f"tool {tool!r}: {alias!r} cannot be an alias")
     if len({tool, *aliases}) <= len(aliases):
-        raise ToolDefinitionError(f"tool {tool!r}: its aliases repeat each other or its name")
+        raise ToolDefinitionError(f"tool {tool!r}: its aliases contain a duplicate or its name")
     return tuple(aliases)
 
 
@@ -69,8 +70,8 @@ def close_names(name: str, known: Iterable[tuple[str, Iterable[str]]], most: int
 
 
 def pieces_of(wanted: str, names: int) -> set[str]:
-    """Return pieces of three letters of a name, to be searched in ``names`` other names. The more names there are, the
-    fewer pieces are returned, to limit the work."""
+    """Return pieces of three letters of a name, which the caller searches in ``names`` other names. If ``names`` is
+    large, fewer pieces are returned, to limit the work."""
     most = max(_FEWEST_PIECES, _LOOKS // names)
     return {wanted[at : at + 3] for at in range(0, len(wanted), -(-len(wanted) // most))}
 
@@ -110,14 +111,14 @@ def _squashed(name: str) -> str:
 
 @noun
 class CallFace:
-    """The display of a call.
+    """The display of a call. All texts may come from tools and models; an interface must make them safe to show, see
+    ``formats.display``.
 
     title  the displayed name of the tool
     line   the call: ``Read(src/app.py)``
     path   the path in the line, which may be shortened; empty if the line has no path
-    note   what a command is for, or where a search looks; an interface shows it beside the line
-
-    All texts may come from tools and models; an interface must make them safe to show, see ``formats.display``.
+    note   the purpose of a command, the folder of a search, or the title set by the tool's author; an interface shows
+           the note beside the line
     """
 
     title: str
@@ -163,16 +164,21 @@ def title_from(name: str) -> str:
     return f"{server}: {title}" if server and rest else title
 
 
-def face_of(tool: Tool, arguments: Mapping[str, Any], root: str = "") -> CallFace:
-    """Return the display of a call. If the arguments do not match, only the tool is described.
+def face_of(tool: Tool, arguments: Mapping[str, Any], root: str = "", *, shows_title: bool = False) -> CallFace:
+    """Return the display of a call. If the arguments do not match the parameters of the tool, only the tool is
+    described.
 
-    root  the workspace; paths in the workspace are relative to it
+    root         the workspace; paths in the workspace are relative to it
+    shows_title  True if a title that was set by the author of the tool is shown beside the call
     """
     try:
         traits = tool.traits(arguments)
     except Exception:
         traits = Traits()
-    return _face(facts_of(tool).title, tool.spec.name, traits, arguments, root)
+    name, title = tool.spec.name, facts_of(tool).title
+    face = _face(title, name, traits, arguments, root)
+    is_other = not traits.server and title_from(title) != title_from(name)
+    return replace(face, note=title.partition("\n")[0]) if shows_title and is_other and not face.note else face
 
 
 def unknown_face(name: str, arguments: Mapping[str, Any], root: str = "") -> CallFace:
@@ -210,7 +216,8 @@ _LONGEST_LINE, _LONGEST_VALUE = 1_000, 60
 
 
 def _written(arguments: Mapping[str, Any]) -> str:
-    """Return the arguments of a call without a declared subject: ``net=100, rate=0.19``, or an only text itself."""
+    """Return the arguments of a call without a declared subject as text: ``net=100, rate=0.19``. If the only
+    argument is a string, return this string."""
     values = [*arguments.values()]
     if len(values) == 1 and isinstance(values[0], str):
         return values[0]

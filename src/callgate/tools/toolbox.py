@@ -30,7 +30,7 @@ class Toolbox:
 
 
 def unknown(name: str, tools: Callable[[], Iterable[Tool]], reason: str = "") -> Unknown:
-    """Return the answer for an unknown name. ``tools`` is called when the similar names are first accessed."""
+    """Return an Unknown with the similar names. ``tools`` is called when the similar names are first accessed."""
 
     def known() -> Iterator[tuple[str, Iterable[str]]]:
         for each in tools():
@@ -47,7 +47,7 @@ def refuse_shared_names(tools: Iterable[Tool]) -> None:
             other = owners.setdefault(name, each)
             if other is not each:
                 both = f"{_origin(other)} and {_origin(each)}"
-                raise ToolDefinitionError(f"two tools answer to {name!r}: {both}")
+                raise ToolDefinitionError(f"two tools have the name {name!r}: {both}")
 
 
 def _origin(each: Tool) -> str:

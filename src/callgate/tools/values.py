@@ -35,7 +35,7 @@ def to_result(value: object, tool: str) -> Result:
 
 
 def applied(changes: ChangeSet) -> str:
-    """Return the text for the model about an applied change, for a tool that adds no text."""
+    """Return the text for the model about an applied change. It is used if the tool's function returns None."""
     count = len(changes.files)
     return f"Applied: {changes.label} ({count} file{'' if count == 1 else 's'})"
 
@@ -85,7 +85,7 @@ def _from_bytes(data: bytes, tool: str) -> Content:
 
 
 def _checked(result: Result, tool: str) -> Result:
-    """Return the Result of the tool's author, with fields converted that could not be recorded."""
+    """Return the Result of the tool's author. Fields that cannot be recorded are converted."""
     content = cast(object, result.content)
     if not _is_content(content):
         parts = cast(Sequence[object], content if isinstance(content, list | tuple) else (content,))
@@ -134,7 +134,7 @@ def _json(value: object, tool: str) -> str:
             text = _dumped(json.loads(text, parse_constant=str))
     except Exception as error:
         kind = type(value).__name__
-        raise ToolFailure(f"{tool} returned a {kind} that cannot be written as JSON: {error}") from error
+        raise ToolFailure(f"{tool} returned a {kind} that cannot be converted to JSON: {error}") from error
     # Two backslashes in JSON are one in the string: the escape is shown, not read back as a surrogate.
     return _SURROGATE.sub(lambda match: f"\\\\u{ord(match[0]):04x}", text)
 

@@ -41,7 +41,9 @@ def _parsed(text: str | bytes) -> list[FilePatch]:
     lines = _lines(text)
     first = next((at for at, line in enumerate(lines) if line.strip() and not line.startswith(FENCE)), None)
     if first is None:
-        raise fault(1, "", "The patch is empty. Write a unified diff, or the form that begins with `*** Begin Patch`.")
+        raise fault(
+            1, "", "The patch is empty. Write a unified diff, or the format that begins with `*** Begin Patch`."
+        )
     return read_begun(lines, first) if is_begun(lines[first]) else read_unified(lines)
 
 
@@ -51,7 +53,9 @@ def _lines(text: str | bytes) -> list[bytes]:
             text = text.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError as error:
             line = text.count("\n", 0, error.start) + 1
-            raise fault(line, "", "Half a character, which no file can hold. Write the character whole.") from None
+            raise fault(
+                line, "", "The text contains half of a character (a lone surrogate). Write the whole character."
+            ) from None
     lines = text.removeprefix(BOM_UTF8).split(b"\n")
     # A missing newline at the end has no meaning.
     return lines[:-1] if len(lines) > 1 and not lines[-1] else lines
@@ -61,20 +65,20 @@ def _change(patch: FilePatch, read: Read, used: dict[str, int], effort: Effort) 
     path, line = patch.path, patch.line
     for name in (path,) if patch.target is None else (path, patch.target):
         if name in used:
-            told = f"The file is used twice: line {used[name]} of the patch is about it too."
-            raise fault(line, name, f"{told} Put everything that happens to a file into one section.")
+            told = f"The file is used twice: line {used[name]} of the patch names it too."
+            raise fault(line, name, f"{told} Put all changes of a file into one section.")
         used[name] = line
     data = read(path)
     adds_only = len(patch.chunks) == 1 and all(each.sign == b"+" for each in patch.chunks[0].lines)
     if patch.action == "create" or (patch.action == "either" and data is None and adds_only):
         if data is not None:
-            raise fault(line, path, "The file exists already. To change it, patch it instead of adding it.")
+            raise fault(line, path, "The file already exists. To change it, patch it instead of adding it.")
         made = patched(b"", patch.chunks, path, effort) if patch.data is None else patch.data
         return FileChange(path, None, made, mode=patch.mode)
     if data is None:
-        raise fault(line, path, "There is no such file. Check the path, or add the file with all its lines.")
+        raise fault(line, path, "The file does not exist. Check the path, or add the file with all its lines.")
     if patch.target is not None and read(patch.target) is not None:
-        raise fault(line, patch.target, "The file exists already. Choose another name, or delete it.")
+        raise fault(line, patch.target, "The file already exists. Choose another name, or delete it.")
     after = _patched(data, patch, effort)
     if patch.action == "delete":
         if after and patch.chunks:

@@ -32,7 +32,9 @@ def read_begun(lines: Sequence[bytes], at: int) -> list[FilePatch]:
         operations.append(reader.operation(header))
     for number, line in enumerate(lines[reader.at + 1 :], reader.at + 2):
         if line.strip() not in (b"", FENCE, b"EOF"):
-            raise fault(number, "", f"{quoted(line)} comes after the end of the patch. Put everything before it.")
+            raise fault(
+                number, "", f"{quoted(line)} comes after the end of the patch. Move this line before `*** End Patch`."
+            )
     if not operations:
         told = "The patch names no file. Write `*** Add File: path`, `*** Update File: path` or the like."
         raise fault(reader.at, "", told)
@@ -57,9 +59,9 @@ class _BeginReader:
 
     def misplaced(self, line: bytes, path: str) -> ToolFailure:
         if not line.startswith(b"***") and path:
-            return fault(self.at + 1, path, f"{quoted(line)} is no line of a patch. {_BODY}")
+            return fault(self.at + 1, path, f"{quoted(line)} is not a line of a patch. {_BODY}")
         then = (
-            "There are `*** Add File: path` with `+` lines, `*** Delete File: path`, `*** Update File: path` with "
+            "Allowed: `*** Add File: path` with `+` lines, `*** Delete File: path`, `*** Update File: path` with "
             "`*** Move to: path` right below it and `*** End of File` after the last lines, and `*** End Patch`."
         )
         return fault(self.at + 1, path, f"{quoted(line)} does not belong here. {then}")
@@ -80,7 +82,7 @@ class _BeginReader:
         return operation
 
     def _added(self, carried: bool) -> bytes:
-        """Return the content of a new file. If ``carried``, all lines of the patch end with CRLF, so the CR is
+        """Return the content of a new file. If ``carried`` is True, all lines of the patch end with CRLF, so the CR is
         removed."""
         found: list[bytes] = []
         empty = 0
@@ -108,7 +110,7 @@ class _BeginReader:
         while (chunk := self._chunk(path)) is not None:
             chunks.append(chunk)
         if not chunks and target is None:
-            raise fault(line, path, f"Nothing is said about how the file changes. Write its lines. {_BODY}")
+            raise fault(line, path, f"The changed lines are missing. Write them. {_BODY}")
         return FilePatch(line=line, action="update", path=path, chunks=tuple(chunks), target=target)
 
     def _chunk(self, path: str) -> Chunk | None:
@@ -130,7 +132,7 @@ class _BeginReader:
             self.at += 1
         if not meant:
             if anchors:
-                raise fault(first, path, f"No lines come after the `@@`. Write what changes there. {_BODY}")
+                raise fault(first, path, f"No lines follow the `@@`. Write the changed lines. {_BODY}")
             return None
         last = line is not None and line.rstrip() == _END_OF_FILE
         self.at += last

@@ -20,7 +20,7 @@ class PatchLine:
 
     sign   " ", "-" or "+"; empty for an empty line, which is context only if the file contains it
     text   the line without its newline
-    ended  True if a newline follows; None uses the line ending of the file
+    ended  True if a newline follows; None to use the line ending of the file
     """
 
     sign: bytes
@@ -34,7 +34,7 @@ class Chunk:
 
     anchors  lines of the file above the chunk, each with its line number in the patch
     at       the expected line number, from 1
-    last     the lines are at the end of the file
+    last     True if the lines are at the end of the file
     """
 
     line: int
@@ -78,11 +78,13 @@ def checked_path(name: bytes, line: int) -> str:
     text = name.decode("utf-8", "surrogateescape")
     parts = [part for part in text.removeprefix("./").split("/") if part]
     if text.startswith("/"):
-        raise fault(line, text, "An absolute path. Write the path relative to the working folder.")
+        raise fault(line, text, "The path is absolute. Write the path relative to the working folder.")
     if not parts or "\0" in text or text.endswith("/"):
         raise fault(line, text, "This cannot be the name of a file. Write the path of the file itself.")
     if "." in parts or ".." in parts:
-        raise fault(line, text, "A path with `.` or `..` in it. Write it without, relative to the working folder.")
+        raise fault(
+            line, text, "The path contains `.` or `..`. Write the path without them, relative to the working folder."
+        )
     if any(part.rstrip(" .").lower() in _OF_GIT for part in parts):
-        raise fault(line, text, "Git's own files are not patched. Use git's commands for them.")
+        raise fault(line, text, "Files in .git cannot be patched. Use git commands to change them.")
     return "/".join(parts)

@@ -39,7 +39,7 @@ class Effort:
     def spend(self, units: int, line: int, path: str) -> None:
         self._left -= units
         if self._left < 0:
-            then = "Write smaller patches, in the order of the file, and with lines that are not everywhere in it."
+            then = "Write smaller patches, in the order of the file, with context lines that are rare in it."
             raise fault(line, path, f"Finding the places takes too long. {then}")
 
 
@@ -144,11 +144,9 @@ class _Page:
             return
         places = [first, *others]
         named = ", ".join(str(at + 1) for at in places[:_PLACES]) + (" and more" if len(places) > _PLACES else "")
-        then = (
-            "Write more of the lines around the change, or `@@` lines above it that lead to one place alone, such as "
-        )
-        then += "that of its class and then that of its function."
-        raise fault(chunk.line, self._path, f"These lines stand at several places, at lines {named}. {then}")
+        then = "Write more of the lines around the change, or `@@` lines above it that select one place, such as "
+        then += "the line of its class and then the line of its function."
+        raise fault(chunk.line, self._path, f"These lines occur at several places, at lines {named}. {then}")
 
     def _later(self, way: Callable[[bytes], bytes], wanted: Sequence[bytes], last: int, line: int) -> list[int]:
         found: list[int] = []
@@ -182,7 +180,7 @@ class _Page:
         if after > self._done:
             return after
         then = "Write a line of context before or after them, or `@@` and the line above them, or `*** End of File`."
-        raise fault(chunk.line, self._path, f"Nothing says where the new lines belong. {then}")
+        raise fault(chunk.line, self._path, f"The position of the new lines is missing. {then}")
 
     def _anchor(self, line: int, text: bytes, after: int) -> int:
         """Return the index of the anchor. The lines after the current place are searched first, then all lines."""
@@ -191,7 +189,7 @@ class _Page:
             if found is not None:
                 return found
         what = f"The file has no line {quoted(text)}. {self._nearest([text])}"
-        raise fault(line, self._path, f"{what} Write the whole line after `@@`, or leave it out.")
+        raise fault(line, self._path, f"{what} Write the whole line after `@@`, or remove the `@@` line.")
 
     def _like(self, text: bytes, begin: int, line: int) -> int | None:
         return next((at for way in _WAYS if (at := self._find(way, [text], begin, line)) is not None), None)
@@ -231,15 +229,15 @@ class _Page:
     def _not_found(self, chunk: Chunk, wanted: Sequence[bytes], after: int) -> ToolFailure:
         found = self._find(bytes.strip, wanted, 0, chunk.line)
         if found is None:
-            told = f"{self._nearest(wanted)} Read the file again and write the lines as they are there."
+            told = f"{self._nearest(wanted)} Read the file again and copy the lines exactly."
         elif chunk.last and found >= after:
-            told = f"They are at line {found + 1}, but the file does not end there. Leave out `*** End of File`."
+            told = f"The lines are at line {found + 1}, but the file does not end there. Remove `*** End of File`."
         else:
-            told = f"They are at line {found + 1}, which is before line {after + 1}, where this chunk can begin. "
-            told += "Put the chunks of a file in the order of its lines, and the right `@@` line above each."
+            told = f"The lines are at line {found + 1}, but this chunk cannot begin before line {after + 1}. "
+            told += "Put the chunks of a file in the order of its lines, with the correct `@@` line above each."
         more = f"\n  … and {len(wanted) - _SHOWN} more" if len(wanted) > _SHOWN else ""
         lines = "\n".join(f"  {quoted(line)}" for line in wanted[:_SHOWN])
-        text = f"These lines are not where they were looked for:\n{lines}{more}\n{told}"
+        text = f"These lines were not found at the expected place:\n{lines}{more}\n{told}"
         return fault(chunk.line, self._path, text)
 
 

@@ -17,7 +17,7 @@ _HEADER = re.compile(
     rb"|similarity index|dissimilarity index) (.*?)\r?$"
 )
 _WRITE_NAMES = "Write `--- a/file` and `+++ b/file`"
-_WRITE_HUNK = "Write `@@ -line,count +line,count @@`, or use the `*** Begin Patch` form, which has no line numbers."
+_WRITE_HUNK = "Write `@@ -line,count +line,count @@`, or use the `*** Begin Patch` format, which has no line numbers."
 
 
 def read_unified(lines: Sequence[bytes]) -> list[FilePatch]:
@@ -29,12 +29,15 @@ def read_unified(lines: Sequence[bytes]) -> list[FilePatch]:
         if line.startswith(b"diff --git ") or reader.at_names():
             found.append(reader.section())
         elif _HUNK.match(line):
-            raise fault(reader.at + 1, "", f"A hunk without a file. {_WRITE_NAMES} before the first hunk.")
+            raise fault(reader.at + 1, "", f"The hunk has no file name. {_WRITE_NAMES} before the first hunk.")
         else:
             reader.pass_over(found[-1].path if found else "")
     if not found:
-        told = f"No change was found: no `--- a/file`, `+++ b/file` and hunk. {_WRITE_NAMES}, and hunks below them,"
-        raise fault(1, "", f"{told} or the form that begins with `*** Begin Patch`.")
+        told = (
+            f"The patch contains no change: `--- a/file`, `+++ b/file` and a hunk are missing. {_WRITE_NAMES}, and "
+            "hunks below them,"
+        )
+        raise fault(1, "", f"{told} or the format that begins with `*** Begin Patch`.")
     return found
 
 
@@ -52,8 +55,8 @@ class _UnifiedReader:
     def pass_over(self, path: str) -> None:
         line = self.peek()
         if _BINARY.match(line):
-            then = "Write the file in another way: only text can be patched."
-            raise fault(self.at + 1, path, f"A binary patch, {quoted(line)}. {then}")
+            then = "Only text files can be patched: write the file in another way."
+            raise fault(self.at + 1, path, f"This is a binary patch: {quoted(line)}. {then}")
         self.at += 1
 
     def section(self) -> FilePatch:
@@ -86,15 +89,18 @@ class _UnifiedReader:
         elif new is None or b"deleted file mode" in headers:
             action = "delete"
         elif not hunks and target is None and mode is None:
-            raise fault(start, path, "The section changes nothing. Leave it out, or give it hunks.")
+            raise fault(start, path, "The section changes nothing. Remove the section, or add hunks.")
         return FilePatch(line=start, action=action, path=path, chunks=hunks, target=target, mode=mode)
 
     def _paths(
         self, old: bytes | None, new: bytes | None, both: bytes | None, headers: dict[bytes, bytes], line: int
     ) -> tuple[str, str | None]:
-        """Return the path before the change, and the path after it if it differs. /dev/null is returned as None."""
+        """Return the path before the change, and the path after the change if it is different. Return None in place
+        of /dev/null."""
         if b"copy from" in headers or b"copy to" in headers:
-            raise fault(line, _text(both), "A copy of a file. Write the new file with all its lines instead.")
+            raise fault(
+                line, _text(both), "Copies of files are not supported. Write the new file with all its lines instead."
+            )
         if b"rename from" in headers or b"rename to" in headers:
             source, target = (_unquoted(headers.get(word, b""), line) for word in (b"rename from", b"rename to"))
             if not source or not target:
@@ -105,7 +111,8 @@ class _UnifiedReader:
             name = _shared_name(old, new)
             if name is None:
                 told = (
-                    f"The two names are of different files: {quoted(old)} and {quoted(new)}. Name the same file twice;"
+                    f"The two names belong to different files: {quoted(old)} and {quoted(new)}. Name the same file "
+                    "twice;"
                 )
                 raise fault(line, "", f"{told} to rename it, write `diff --git`, `rename from` and `rename to`.")
         else:
@@ -117,12 +124,12 @@ class _UnifiedReader:
         while self.peek().startswith(b"@@ -"):
             found.append(self._hunk(path))
         if not found:
-            raise fault(self.at + 1, path, f"No hunk with line numbers comes after the names. {_WRITE_HUNK}")
+            raise fault(self.at + 1, path, f"No hunk with line numbers follows the names. {_WRITE_HUNK}")
         while self.at < len(self.lines) and not self.peek().strip():
             self.at += 1
         line = self.peek()
         if line[:1] in (b" ", b"+", b"-", b"\\", b"@") and not self.at_names() and line.rstrip() != b"--":
-            then = "Correct the counts in the header of the hunk above, so that it covers all its lines."
+            then = "Correct the counts in the header of the hunk above, so that they include all its lines."
             raise fault(self.at + 1, path, f"{quoted(line)} belongs to no hunk. {then}")
         return tuple(found)
 
@@ -148,13 +155,15 @@ class _UnifiedReader:
             self.at += 1
         if old or new:
             then = "Context and `-` lines are old, context and `+` lines are new; each begins with a space, `-` or `+`."
-            raise fault(start, path, f"The header {quoted(head)} does not fit the lines below it. {then}")
+            raise fault(start, path, f"The header {quoted(head)} does not match the lines below it. {then}")
         if all(line.sign == b" " for line in found):
-            raise fault(start, path, "The hunk changes nothing. Leave it out, or mark its lines with `-` and `+`.")
+            raise fault(start, path, "The hunk changes nothing. Remove the hunk, or mark its lines with `-` and `+`.")
         for side in (b"+", b"-"):
             if not all(line.ended for line in [each for each in found if each.sign != side][:-1]):
-                told = "`\\ No newline at end of file` stands after a line that is not the last one."
-                raise fault(start, path, f"{told} Put it after the last line only, once for the old and the new one.")
+                told = "`\\ No newline at end of file` follows a line that is not the last one."
+                raise fault(
+                    start, path, f"{told} Put it only after the last line, once for the old and once for the new file."
+                )
         return Chunk(start, tuple(found), at=at)
 
 
@@ -183,7 +192,7 @@ def _unquoted(text: bytes, line: int) -> bytes | None:
         return None if _NO_FILE.match(text) else re.split(rb"[\t\r]", text, maxsplit=1)[0]
     found = _QUOTED.match(text)
     if found is None:
-        raise fault(line, "", 'The quotes around the name are not right. Quote it as git does: "a/tab\\there".')
+        raise fault(line, "", 'The quotes around the name are wrong. Quote it like git: "a/tab\\there".')
     return _unescaped(found[1])
 
 
@@ -196,7 +205,7 @@ def _unescaped(text: bytes) -> bytes:
 
 
 def _mode(headers: dict[bytes, bytes], line: int, path: str) -> int | None:
-    """Return the permission bits for the file, of which git supports two values, or None to leave them unchanged."""
+    """Return the permission bits for the file, or None to leave them unchanged. Git supports only two values."""
     for word, text in headers.items():
         mode = text.partition(b" ")[2] if word == b"index" else text if word.endswith(b"mode") else b""
         if mode and not re.fullmatch(rb"100[0-7]{3}\s*", mode):

@@ -49,7 +49,7 @@ def builtin_tools(*names: str) -> tuple["Tool", ...]:
         from callgate.tools.tool_names import close_names
 
         close = close_names(unknown[0], ((name, ()) for name in BUILTIN), 1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(BUILTIN)}"
+        hint = f"did you mean {close[0]}?" if close else f"the built-in tools are {', '.join(BUILTIN)}"
         raise UsageError(f"there is no built-in tool {', '.join(unknown)}; {hint}")
     return tuple(_made(name) for name in names or BUILTIN)
 

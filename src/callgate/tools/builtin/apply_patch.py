@@ -12,7 +12,7 @@ from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet
 
 
-def apply_patch() -> FunctionTool[..., Any]:
+def apply_patch() -> FunctionTool[Any]:
     """Make the tool ``ApplyPatch``. The files need not have been read with Read, because the context lines of the patch
     show that the model knows them."""
 

@@ -17,7 +17,7 @@ from callgate.words.errors import ToolFailure
 from callgate.words.messages import Text
 from callgate.words.traits import shared
 
-_UNANSWERED = "Nobody answered: go on with the most sensible choice, and say which one you took."
+_UNANSWERED = "The user did not answer: continue with the most sensible choice, and say which one you chose."
 
 
 def _line(most: int) -> StringConstraints:
@@ -55,7 +55,7 @@ def _field(asked: OfferedQuestion) -> AskedField:
     return AskedField(asked.header, asked.question, options, asked.multiSelect)
 
 
-def ask_user_question() -> FunctionTool[..., Any]:
+def ask_user_question() -> FunctionTool[Any]:
 
     async def ask_user_question(
         questions: Annotated[list[OfferedQuestion], Field(min_length=1, max_length=4)], run: Run
@@ -89,5 +89,5 @@ def ask_user_question() -> FunctionTool[..., Any]:
 
 def _in_words(answer: FieldAnswer) -> str:
     chosen = f"Chosen: {'; '.join(answer.chosen)}" if answer.chosen else ""
-    own = f"In their own words: {answer.text.strip()}" if answer.text.strip() else ""
+    own = f"Answer in own words: {answer.text.strip()}" if answer.text.strip() else ""
     return "\n".join(line for line in (chosen, own) if line)

@@ -32,7 +32,7 @@ class EditOp(BaseModel):
     rewrite: str = Field(description="code to put there, with the metavariables of the pattern; empty removes it")
 
 
-def ast_edit() -> FunctionTool[..., Any]:
+def ast_edit() -> FunctionTool[Any]:
     """Make the tool ``AstEdit``. A call requires ``callgate[edit]`` and a session that accepts pending actions."""
 
     async def ast_edit(

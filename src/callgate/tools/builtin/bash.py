@@ -5,7 +5,9 @@ the call arrives, so that it is recorded, checked as a path and used exactly. A 
 longer the current working folder.
 """
 
+import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any, cast
 
@@ -60,6 +62,7 @@ class BashTool(Named):
         self._settings = settings
         self._context: Callable[[], Mapping[str, Any]] | None = None
         self._last: str | None = None
+        self._identity: tuple[str, tuple[int, int]] | None = None
 
     @property
     def facts(self) -> ToolFacts:
@@ -80,7 +83,16 @@ class BashTool(Named):
         outcome = self.inner.read(raw)
         if folder is None or isinstance(outcome, Rejected):
             return outcome
+        self._identify(folder)
         return replace(outcome, arguments={**outcome.arguments, FOLDER: folder})
+
+    def _identify(self, folder: str) -> None:
+        """Store the device and inode of a working folder at the first call in the folder. The gate judges this
+        folder."""
+        if self._identity is None or self._identity[0] != folder:
+            with suppress(OSError):
+                found = os.stat(folder)
+                self._identity = folder, (found.st_dev, found.st_ino)
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
         folder, written = _split(arguments)
@@ -92,13 +104,18 @@ class BashTool(Named):
         now = run.context.get(WORKING_FOLDER)
         if folder != now:
             self._context, self._last = None, now
-            text = f"Not run: the working folder is {now or run.host.normal('.')} by now. Send the call again."
+            text = (
+                f"Not run: another call changed the working folder to {now or run.host.normal('.')}. Send the call "
+                "again."
+            )
             return Result.failed("skipped", text, effects="none")
-        call = CommandCall(self._settings, run, str(written["command"]), folder or run.host.normal("."))
+        known = self._identity[1] if self._identity is not None and self._identity[0] == folder else None
+        call = CommandCall(self._settings, run, str(written["command"]), folder or run.host.normal("."), known)
         seconds = _seconds(written.get("timeout"))
         result = await (call.in_background() if written.get("run_in_background") else call.in_foreground(seconds))
         if result.context_update is not None:
             self._last = cast("Mapping[str, Any]", result.context_update)[WORKING_FOLDER]
+            self._identity = None
         return result
 
 
@@ -107,7 +124,7 @@ def _split(arguments: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
     return written.pop(FOLDER, None), written
 
 
-def _declared() -> FunctionTool[..., Any]:
+def _declared() -> FunctionTool[Any]:
     def run_command(
         command: Annotated[str, Field(min_length=1)],
         timeout: float | None = None,

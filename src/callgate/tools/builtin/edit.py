@@ -23,10 +23,10 @@ class EditPart(BaseModel):
 
     old_string: str = Field(description="the text to replace, exactly as in the file")
     new_string: str = Field(description="the text to put there")
-    replace_all: bool = Field(False, description="replace it wherever it stands")
+    replace_all: bool = Field(False, description="replace all occurrences")
 
 
-def edit() -> FunctionTool[..., Any]:
+def edit() -> FunctionTool[Any]:
 
     def preview(
         file_path: str,
@@ -39,7 +39,7 @@ def edit() -> FunctionTool[..., Any]:
         wanted = _wanted(old_string, new_string, replace_all, edits)
         path = workspace_path(run.host, file_path)
         if path.endswith(".ipynb"):
-            raise ToolFailure(f"{file_path} is a notebook: change its cells with NotebookEdit.")
+            raise ToolFailure(f"{file_path} is a notebook: use NotebookEdit to change its cells.")
         before = content_before(run.host, file_path)
         if before is None and wanted[0].old:
             raise ToolFailure(f"{file_path} does not exist: check the path, or create it with Write.")
@@ -61,7 +61,7 @@ def edit() -> FunctionTool[..., Any]:
             file_path: the file; a relative path starts at the workspace
             old_string: the text to replace, exactly as in the file
             new_string: the text to put there
-            replace_all: replace it wherever it stands
+            replace_all: replace all occurrences
             edits: several replacements in one file, instead of the three above
         """
         loose = "" if run.changes is None else run.changes.label.removeprefix(f"edit {run.changes.files[0].path}")
@@ -86,8 +86,8 @@ def _wanted(
 ) -> list[TextReplacement]:
     if edits is not None:
         if old is not None or new is not None:
-            raise ToolFailure("Give either old_string and new_string, or edits, and not both.")
+            raise ToolFailure("Pass either old_string and new_string, or edits, not both.")
         return [TextReplacement(each.old_string, each.new_string, all=each.replace_all) for each in edits]
     if old is None or new is None:
-        raise ToolFailure("Give old_string and new_string, or edits.")
+        raise ToolFailure("Pass old_string and new_string, or edits.")
     return [TextReplacement(old, new, all=everywhere)]

@@ -39,7 +39,7 @@ def glob() -> SearchTool:
         from callgate.tools.ripgrep.search_run import search, without_replaced
         from callgate.tools.ripgrep.search_text import replaced_note, rest_note
 
-        start, rest = split_base(pattern, path)
+        start, rest = split_base(_or_all(pattern), path)
         place = await search_root(run.host, start)
         names = name_filter([rest])
         request = SearchRequest(place.path, "files", names=names.names, in_repository=place.in_repository)
@@ -52,7 +52,7 @@ def glob() -> SearchTool:
         fitting, replaced = await without_replaced(run.host, place, found.files, offset, head_limit)
         shown = [quoted(place.lead + each.path) for each in fitting[offset : offset + head_limit]]
         note = rest_note(offset, len(shown), len(fitting), "Files")
-        text = "\n".join([*shown, *([note] if note else [])]) or f"No file fits {pattern}."
+        text = "\n".join([*shown, *([note] if note else [])]) or f"No file matches {pattern}."
         text += "".join(left_out.notes(place.lead)) + replaced_note(replaced)
         return Result((Text(text),), details={"files": len(fitting), "engine": place.engine.mode})
 
@@ -72,7 +72,12 @@ def glob() -> SearchTool:
     return SearchTool(made, rules)
 
 
+def _or_all(pattern: str) -> str:
+    """Return the pattern, or the pattern of all files if it is empty."""
+    return "*" if pattern in ("", ".", "./") else pattern
+
+
 def _start(pattern: str, path: str) -> str:
     from callgate.tools.ripgrep.globs import split_base  # loaded at the first call
 
-    return split_base(pattern, path)[0]
+    return split_base(_or_all(pattern), path)[0]

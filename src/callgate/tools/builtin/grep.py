@@ -80,7 +80,7 @@ def grep() -> SearchTool:
         files, replaced = await without_replaced(run.host, place, found.files, offset, head_limit)
         text = SHOWN[output_mode](files, place.lead, offset, head_limit)
         if found.cut:
-            text += "\n[There is more than can be counted: narrow the search.]"
+            text += "\n[There are too many matches to count: narrow the search.]"
         text += "".join(left_out.notes(place.lead)) + replaced_note(replaced)
         details = {"files": len(files), "matches": sum(each.count for each in files), "engine": place.engine.mode}
         return Result((Text(text),), details=details)

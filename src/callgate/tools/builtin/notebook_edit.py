@@ -15,7 +15,7 @@ CellType = Literal["code", "markdown", "raw"]
 EditMode = Literal["replace", "insert", "delete"]
 
 
-def notebook_edit() -> FunctionTool[..., Any]:
+def notebook_edit() -> FunctionTool[Any]:
 
     def preview(
         notebook_path: str,
@@ -35,14 +35,14 @@ def notebook_edit() -> FunctionTool[..., Any]:
         if edit_mode == "insert":
             notebook.insert(cell_id, new_source, cell_type or "code")
         elif cell_id is None:
-            raise ToolFailure(f"Say with cell_id which cell to {edit_mode}: {notebook.ids}.")
+            raise ToolFailure(f"Pass the cell to {edit_mode} in cell_id: {notebook.ids}.")
         elif edit_mode == "delete":
             notebook.delete(cell_id)
         else:
             notebook.replace(cell_id, new_source, cell_type)
         after, path = notebook.written(), workspace_path(run.host, notebook_path)
         if after == before:
-            raise ToolFailure(f"{notebook_path}: the cell has just this source already.")
+            raise ToolFailure(f"{notebook_path}: the cell already has this source.")
         return ChangeSet(f"{edit_mode} a cell of {path}", (FileChange(path, before, after),))
 
     def notebook_edit(

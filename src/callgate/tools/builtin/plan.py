@@ -29,16 +29,16 @@ AS_BEFORE, ACCEPT_EDITS, AFRESH = "As before", "Accept edits", "Fresh context"
 _LONGEST_SLUG = 48
 _GOES_ON = AskedField(
     "Then",
-    "How does it go on?",
+    "How should the work continue?",
     (
         AskedOption(AS_BEFORE, "in the mode before plan mode"),
-        AskedOption(ACCEPT_EDITS, "changes to files of the workspace need no question"),
-        AskedOption(AFRESH, "in the mode before; the model sees the plan and nothing of what was said until here"),
+        AskedOption(ACCEPT_EDITS, "changes of files in the workspace are allowed without a question"),
+        AskedOption(AFRESH, "in the mode before plan mode; the model sees the plan, but no earlier messages"),
     ),
     required=False,
 )
-_OFF = "Plan mode is not on, so there is nothing to leave: go ahead."
-_NOBODY = "There is no session here whose mode could be changed."
+_OFF = "Plan mode is not on: continue with the work."
+_NOBODY = "Plan mode is not available: there is no session."
 
 
 class Planning(Protocol):
@@ -66,7 +66,7 @@ class Planning(Protocol):
 
 
 class _PlanTool(SchemaTool):
-    """A tool whose calls fail until ``for_plan_mode`` has made the tool of one session."""
+    """A tool of plan mode. Its calls fail; ``for_plan_mode`` returns the tool that works in one session."""
 
     def __init__(self, name: str, title: str, parameters: Mapping[str, Any], prompt: str) -> None:
         facts = ToolFacts(title=title, always_loaded=True, stages=True, for_plan_mode=self._for_plan_mode)
@@ -103,7 +103,7 @@ class EnterPlanMode(_PlanTool):
         if self._planning is None:
             raise ToolFailure(_NOBODY)
         if self._planning.on:
-            return Result((Text("Plan mode is on already."),))
+            return Result((Text("Plan mode is already on."),))
         self._planning.enter()
         text = f"Plan mode is on: look around, change nothing, and present the plan with {EXIT}."
         return Result((Text(text),))
@@ -113,7 +113,7 @@ class ExitPlanMode(_PlanTool):
     def __init__(self) -> None:
         parameters = {
             "type": "object",
-            "properties": {"plan": {"type": "string", "description": "the whole plan, as the person should read it"}},
+            "properties": {"plan": {"type": "string", "description": "the whole plan, as the user should read it"}},
             "required": ["plan"],
             "additionalProperties": False,
         }
@@ -122,7 +122,7 @@ class ExitPlanMode(_PlanTool):
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
         found = super().read(raw)
         if isinstance(found, Accepted) and not str(found.arguments["plan"]).strip():
-            return Rejected(("$.plan: must not be blank; it is what the person decides about",))
+            return Rejected(("$.plan: must not be blank; the user decides about the plan",))
         return found
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
@@ -138,7 +138,7 @@ class ExitPlanMode(_PlanTool):
         mode: Mode | None = "accept_edits" if ACCEPT_EDITS in answer.chosen else None
         result = await approved(self._planning, str(arguments["plan"]), mode, answer.text)
         if AFRESH in answer.chosen:
-            text = f"The person has approved this plan. Carry it out.{_added(answer.text)}\n\n{arguments['plan']}"
+            text = f"The user has approved this plan. Carry it out.{_added(answer.text)}\n\n{arguments['plan']}"
             self._planning.start_afresh(text)
         return result
 
@@ -159,18 +159,18 @@ async def approved(planning: Planning, plan: str, mode: Mode | None = None, note
         planning.leave(mode)
     again = "" if mode else " again"
     text = f"The plan is approved. Plan mode is off, the mode is {planning.mode}{again}: go ahead."
-    told = Text(f"{text}\nThe plan is kept in {path}.{_added(note)}")
+    told = Text(f"{text}\nThe plan is stored in {path}.{_added(note)}")
     kept = Artifact(path, len(plan.encode("utf-8", "replace")), "text/markdown")
     shown = Display("text", plan, f"Plan approved: {title}" if title else "Plan approved")
     return Result((told,), (shown,), artifacts=(kept,), context_update={PLAN: path})
 
 
 def _added(note: str) -> str:
-    return f"\nThe person adds: {note.strip()}" if note.strip() else ""
+    return f"\nThe user adds: {note.strip()}" if note.strip() else ""
 
 
 def slug_of(plan: str) -> str:
-    """Return the first line that contains words, as part of a file name."""
+    """Return a part of a file name made from the first line that contains words."""
     for line in plan.splitlines():
         words = re.findall(r"[a-z0-9]+", line.lower())
         if words:

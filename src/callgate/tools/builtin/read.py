@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from callgate.changes.diff import quoted
-from callgate.changes.text import TextForm, read_guessed
+from callgate.changes.text import TextLines, read_lines
 from callgate.core.ports import Run
 from callgate.host.environment import holds_git_settings, without_credentials
 from callgate.host.ports import Files, FileStatus, files_of
@@ -27,7 +27,7 @@ RESULT = 130_000
 """The most characters of a result. The tool's own limits apply first and are reported."""
 
 
-def read() -> FunctionTool[..., Any]:
+def read() -> FunctionTool[Any]:
     """Make the tool ``Read``. A call for a PDF file requires ``callgate[pdf]``."""
     from callgate.tools.files.file_text import LINES
 
@@ -68,7 +68,8 @@ def read() -> FunctionTool[..., Any]:
 
 
 def _instead(files: Files, path: str, failure: ToolFailure) -> Result:
-    """Return the entries of a folder. Raise ToolFailure with the reason for any other path."""
+    """Return the entries if the path is a folder. For any other path, raise ToolFailure with the reason why Read
+    cannot show it."""
     status = files.status(path)
     if status.kind == "missing":
         raise ToolFailure(_missing(files, path, status)) from failure
@@ -77,10 +78,10 @@ def _instead(files: Files, path: str, failure: ToolFailure) -> Result:
 
         return Result((Text(folder_text(files.entries(path), path)),))
     if status.kind != "file":
-        raise ToolFailure(f"{path} is a device, a pipe or a socket, and no file that could be read.") from failure
+        raise ToolFailure(f"{path} is a device, a pipe or a socket, not a readable file.") from failure
     if status.size > MOST_BYTES:
-        told = f"{path} has {status.size:,} bytes, more than the {MOST_BYTES:,} that are read at once"
-        advice = "find the place with Grep, or cut out a part with a command such as sed -n"
+        told = f"{path} has {status.size:,} bytes, more than the {MOST_BYTES:,} that Read can read at once"
+        advice = "find the lines with Grep, or print a part with a command such as sed -n"
         raise ToolFailure(f"{told}: {advice}.") from failure
     raise failure
 
@@ -96,9 +97,9 @@ def _shown(run: Run, path: str, data: bytes, offset: int, limit: int, pages: str
     cells = file_kinds.cells_of(data) if path.endswith(".ipynb") else None
     if cells is not None:
         return _cells(run, path, data, cells, offset, limit)
-    found = read_guessed(data)  # also for an invalid notebook, so that it can be repaired
+    found = read_lines(data)  # also for an invalid notebook, so that it can be repaired
     if found is None:
-        raise ToolFailure(f"{path} is a binary file of {len(data):,} bytes, which has no text to show.")
+        raise ToolFailure(f"{path} is a binary file of {len(data):,} bytes, which cannot be shown as text.")
     return _text(run, path, data, found, offset, limit)
 
 
@@ -118,27 +119,25 @@ def _cells(run: Run, path: str, data: bytes, cells: Sequence[Mapping[str, Any]],
     return Result(made.parts, details={"cells": [offset, made.last], "of": len(cells)}, context_update=update)
 
 
-def _text(run: Run, path: str, data: bytes, found: tuple[str, TextForm], offset: int, limit: int) -> Result:
-    from callgate.tools.files.file_text import encoding_note, lines_of, numbered
+def _text(run: Run, path: str, data: bytes, lines: TextLines, offset: int, limit: int) -> Result:
+    from callgate.tools.files.file_text import encoding_note, numbered
 
-    text, form = found
-    lines = lines_of(text, form)
-    wanted = _span(path, offset, limit, len(lines), "lines")
+    wanted = _span(path, offset, limit, lines.total, "lines")
     before = _Before(run, path, data)
     repeated = before.repeated(wanted, "lines")
     if repeated is not None:
         return repeated
     made = numbered(lines, offset, limit)
-    note = encoding_note(form, text)
+    note = encoding_note(lines)
     update = before.noted(made.total, made.known)
-    details = {"lines": [made.first, made.last], "of": made.total, "encoding": str(form)}
+    details = {"lines": [made.first, made.last], "of": made.total, "encoding": str(lines.form)}
     shown = without_credentials(made.text) if holds_git_settings(path) else made.text
     return Result((Text(f"{shown}\n{note}" if note else shown),), details=details, context_update=update)
 
 
 def _span(path: str, offset: int, limit: int, total: int, what: str) -> Span:
     if offset > total:
-        raise ToolFailure(f"{path} has {total:,} {what}: there is none with number {offset}.")
+        raise ToolFailure(f"{path} has {total:,} {what}, so number {offset} does not exist.")
     return offset, min(offset + limit - 1, total)
 
 
@@ -161,7 +160,7 @@ class _Before:
             return None
         update = self._marks.note(self._run, self._name, replace(mark, shown=()))
         told = f"[{path} is unchanged since you read it: {what} {wanted[0]}-{wanted[1]} are above."
-        return Result((Text(f"{told} If you cannot see that any more, call Read again.]"),), context_update=update)
+        return Result((Text(f"{told} If you cannot see them any more, call Read again.]"),), context_update=update)
 
     def noted(self, total: int, shown: Sequence[Span]) -> Mapping[str, str]:
         """Record the completely shown lines as known, and return the context update. Lines known earlier remain known

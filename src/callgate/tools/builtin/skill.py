@@ -17,7 +17,7 @@ from callgate.words.messages import Text
 from callgate.words.traits import shared
 
 
-def skill(folders: Iterable[SkillFolder] | None = None) -> FunctionTool[..., Any]:
+def skill(folders: Iterable[SkillFolder] | None = None) -> FunctionTool[Any]:
     """Make the tool ``Skill`` with the current skills in the folders. Blocks.
 
     folders  the result of ``skill_folders``; by default only the folders in the home, because a project may be
@@ -64,5 +64,7 @@ def _unknown(name: str, found: FoundSkills) -> str:
     broken = [problem for problem in found.problems if f"{os.sep}{name}{os.sep}" in problem]
     if broken:
         return f"The skill {name} cannot be used: {broken[0]}"
-    hint = f"Did you mean {', '.join(close)}?" if close else "The description of this tool lists those there are."
-    return f"There is no skill {name!r:.80}. {hint}" if names else f"There is no skill {name!r:.80}, and no other one."
+    hint = f"Did you mean {', '.join(close)}?" if close else "The description of this tool lists the skills."
+    return (
+        f"There is no skill {name!r:.80}. {hint}" if names else f"There is no skill {name!r:.80}, and no other skill."
+    )

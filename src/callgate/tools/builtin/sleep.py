@@ -12,7 +12,7 @@ from callgate.words.traits import shared
 LONGEST = 3_600.0
 
 
-def sleep() -> FunctionTool[..., Any]:
+def sleep() -> FunctionTool[Any]:
 
     async def sleep(seconds: Annotated[float, Field(gt=0, le=LONGEST)], run: Run) -> str:
         """Wait.

@@ -1,7 +1,7 @@
 """The specs of the built-in tools as data, so that a program can start without making the tools.
 
-A wheel contains ``specs.json``, which ``scripts/hatch_build.py`` writes with ``specs_of_tools``. A checkout caches the
-same rows in ``__pycache__`` until a source file of a tool changes.
+A wheel contains ``specs.json``, which ``scripts/hatch_build.py`` writes with ``specs_of_tools``. A checkout caches
+the same data in ``__pycache__`` until a source file of a tool changes.
 """
 
 import os
@@ -23,7 +23,7 @@ _FOLDER = Path(__file__).parent
 
 
 def load_specs() -> dict[str, Any]:
-    """Return a row for each built-in tool, by the name of the tool."""
+    """Return the stored spec of each built-in tool, by tool name."""
     built = _FOLDER / FILE
     try:
         return loads(built.read_bytes())
@@ -32,7 +32,8 @@ def load_specs() -> dict[str, Any]:
 
 
 def specs_of_tools() -> dict[str, Any]:
-    """Make all built-in tools and return a row for each. Slow, because it imports pydantic and all tools."""
+    """Make all built-in tools and return the spec of each tool as data. Slow, because it imports pydantic and all
+    tools."""
     prompts = {file.name: file.read_text(encoding="utf-8").strip() for file in _FOLDER.glob("*.md")}
     rows: dict[str, Any] = {}
     for tool in builtin_tools():
@@ -51,7 +52,7 @@ def specs_of_tools() -> dict[str, Any]:
 
 
 def cached_specs(cache: Path) -> dict[str, Any]:
-    """Return the cached rows. If a source file has changed, make the rows and store them first."""
+    """Return the cached specs. If a source file has changed, make the specs and store them first."""
     state = [*_source_state(_FOLDER.parent)]
     with suppress(OSError, ValueError, LookupError, TypeError):
         cached = loads(cache.read_bytes())

@@ -20,7 +20,7 @@ _MOST_LINES = 2_000
 _MOST_BYTES = MOST_CHARACTERS - 1_000  # room for the lines around the output
 
 
-def task_output() -> FunctionTool[..., Any]:
+def task_output() -> FunctionTool[Any]:
 
     async def task_output(
         run: Run,
@@ -71,15 +71,15 @@ def task_output() -> FunctionTool[..., Any]:
 
 
 def line_of(task: BackgroundTask) -> str:
-    earlier = ", of an earlier start" if task.earlier else ""
+    earlier = ", from an earlier start of Callgate" if task.earlier else ""
     ending = f", {task.detail}" if task.detail else ""
     first = task.record.label.split("\n", 1)[0][:80]
     return f"{task.id}: {task.record.kind} {first!r} {task.status}{ending}{earlier}"
 
 
 def _read(task: BackgroundTask, since: int | None, tail: int | None) -> tuple[str, int]:
-    """Return the output from the cursor on, and the cursor for the next call; without a cursor, the last part of the
-    output."""
+    """Return the output from the cursor on, and the cursor for the next call. If no cursor is given, return the last
+    part of the output."""
     end = task.output.size
     start = max(end - _MOST_BYTES, 0) if since is None else min(since, end)
     data = task.output.read(start, min(end - start, _MOST_BYTES))
@@ -90,7 +90,7 @@ def _read(task: BackgroundTask, since: int | None, tail: int | None) -> tuple[st
             data, cursor = whole, start + len(whole)
     text = readable(data)
     if since is None and start and tail is None:
-        text = f"… {start:,} bytes before this: read them with since=0, or in {task.record.output} …\n{text}"
+        text = f"… {start:,} bytes omitted: read them with since=0, or in {task.record.output} …\n{text}"
     if tail is not None:
         text = "\n".join(text.rstrip("\n").split("\n")[-tail:])
     return text, cursor

@@ -10,7 +10,7 @@ from callgate.tools.tool import FunctionTool, tool
 from callgate.words.traits import shared
 
 
-def task_stop() -> FunctionTool[..., Any]:
+def task_stop() -> FunctionTool[Any]:
 
     async def task_stop(id: str, run: Run) -> str:
         """Stop.
@@ -21,7 +21,7 @@ def task_stop() -> FunctionTool[..., Any]:
         tasks = tasks_of(run.host)
         task = tasks.get(id)
         if task.status != "running":
-            return f"It had ended before: {line_of(task)}"
+            return f"The task had already ended: {line_of(task)}"
         await task.stop(run.host.clock)
         tasks.mark_reported(task)
         return f"Stopped: {line_of(task)}"

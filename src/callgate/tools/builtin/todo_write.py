@@ -27,12 +27,12 @@ class TodoEntry(BaseModel):
 def _one_at_a_time(todos: list[TodoEntry]) -> list[TodoEntry]:
     active = sum(entry.status == "in_progress" for entry in todos)
     if active > 1:
-        raise ValueError(f"{active} items are in progress; at most one can be")
+        raise ValueError(f"{active} items are in progress; only one is allowed")
     return todos
 
 
-def todo_write() -> FunctionTool[..., Any]:
-    """Make the tool ``TodoWrite``; ``session.todos`` returns the list."""
+def todo_write() -> FunctionTool[Any]:
+    """Make the tool ``TodoWrite``; ``session.controls.todos`` returns the list."""
 
     async def todo_write(
         todos: Annotated[list[TodoEntry], Field(max_length=MOST_TODOS), AfterValidator(_one_at_a_time)],
@@ -70,4 +70,4 @@ def _told(items: tuple[TodoItem, ...]) -> str:
     words: dict[TodoStatus, str] = {"completed": "done", "in_progress": "in progress", "pending": "to do"}
     counts = Counter(item.status for item in items)
     counted = [f"{counts[status]} {word}" for status, word in words.items() if counts[status]]
-    return f"The to-do list is kept: {', '.join(counted)}."
+    return f"The to-do list is stored: {', '.join(counted)}."

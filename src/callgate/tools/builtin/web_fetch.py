@@ -20,9 +20,7 @@ MOST_BYTES = 5_000_000
 SECONDS = 60.0
 
 
-def web_fetch(
-    *, private: Collection[str] = (), seconds: float = SECONDS, most: int = MOST_BYTES
-) -> FunctionTool[..., Any]:
+def web_fetch(*, private: Collection[str] = (), seconds: float = SECONDS, most: int = MOST_BYTES) -> FunctionTool[Any]:
     """Make the tool ``WebFetch``. A call for an HTML page requires ``callgate[web]``.
 
     private  the hosts that may have a private address, such as ``localhost:8000``
@@ -31,7 +29,7 @@ def web_fetch(
     """
     named = {normal_host(each) for each in private}
     if None in named:
-        raise UsageError(f"private= takes hosts such as localhost:8000, not {', '.join(map(repr, private))}")
+        raise UsageError(f"private= must contain hosts such as localhost:8000, not {', '.join(map(repr, private))}")
 
     def refuses(address: str, host: str) -> bool:
         return host not in named and is_private(address)

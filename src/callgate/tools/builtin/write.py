@@ -14,7 +14,7 @@ from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure
 
 
-def write() -> FunctionTool[..., Any]:
+def write() -> FunctionTool[Any]:
 
     def preview(file_path: str, content: str, run: Run) -> ChangeSet:
         before, path = content_before(run.host, file_path), workspace_path(run.host, file_path)
@@ -23,12 +23,14 @@ def write() -> FunctionTool[..., Any]:
         else:
             read = read_guessed(before)
             if read is None:
-                raise ToolFailure(f"{file_path} is a binary file, which Write does not replace: choose another name.")
+                raise ToolFailure(
+                    f"{file_path} is a binary file, and Write replaces only text files: choose another name."
+                )
             marks_of(run.host).require(run, file_path, before)
             form = read[1]
         after = encoded(content.removeprefix("\ufeff") if form.bom else content, form, path)
         if after == before:
-            raise ToolFailure(f"{file_path} has just this content already, so there is nothing to write.")
+            raise ToolFailure(f"{file_path} already has this content, so nothing was written.")
         verb = "create" if before is None else "replace"
         return ChangeSet(f"{verb} {path}", (FileChange(path, before, after),))
 

@@ -1,12 +1,13 @@
 """One call of Bash: runs the command, waits for it, stops it or moves it to the background, and makes the result."""
 
 import asyncio
+import errno
 import os
 import re
 import shutil
 from asyncio import CancelledError
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import cache, lru_cache, partial
 from typing import Any
@@ -14,12 +15,13 @@ from typing import Any
 from callgate import shell
 from callgate.core.capabilities import host_part
 from callgate.core.ports import Run
+from callgate.host.beneath import HOLDS_FOLDERS, OpenFolder
 from callgate.host.environment import (
     command_environment,
     find_program,
     holds_git_settings,
-    known_first,
     quiet_git,
+    reading_environment,
     without_credentials,
 )
 from callgate.host.paths import oddity
@@ -65,8 +67,14 @@ class BashSettings:
 class CommandCall:
     """One call of Bash: the command, its process and its output."""
 
-    def __init__(self, settings: BashSettings, run: Run, text: str, folder: str) -> None:
+    def __init__(
+        self, settings: BashSettings, run: Run, text: str, folder: str, identity: tuple[int, int] | None = None
+    ) -> None:
+        """
+        identity  the device and inode of the working folder when the call arrived
+        """
         self._settings = settings
+        self._identity = identity
         self._run = run
         self._clock = run.host.clock
         self._text = text
@@ -90,7 +98,7 @@ class CommandCall:
             process.kill()
             raise
         return Result(
-            (Text(f"Started in the background as {task.id}. {_reading(task)} You are told when it ends."),),
+            (Text(f"Started in the background as {task.id}. {_reading(task)} You will be notified when it ends."),),
             details={"task": task.id},
         )
 
@@ -126,11 +134,11 @@ class CommandCall:
             how = "ended"
         if how == "moved":
             task = await self._hand_over(process, outlives=True)
-            told = f"It still runs and goes on in the background as {task.id}. {_reading(task)}"
+            told = f"The command is still running and was moved to the background as {task.id}. {_reading(task)}"
             return Result((Text(told),), details={"task": task.id})
         if how == "expired":
             await end_process(process, self._clock, _GRACE)
-            return await self._result(-1, f"It took longer than {seconds:g} s and was ended.", "timed_out")
+            return await self._result(-1, f"The command took longer than {seconds:g} s and was stopped.", "timed_out")
         self._moved_to = "" if where is None else _folder_in(where)
         left = ""
         if process.running:  # child processes may end slightly later
@@ -139,20 +147,24 @@ class CommandCall:
                     await process.gone()
         if process.running and self._tasks is None:
             await end_process(process, self._clock, _GRACE)
-            left = "Processes that it had started were ended."
+            left = "Processes that the command had started were stopped."
         elif process.running:
             task = await self._hand_over(process, outlives=False)
-            left = f"Processes that it started still run: they are the background task {task.id}."
+            left = f"Processes that the command started are still running, as background task {task.id}."
         return await self._result(process.returncode or 0, left)
 
     async def _start(self, where: int | None) -> Process | Result:
-        """Start the command and return its process, or the result of the call: if the outcome of the start is unknown,
-        and if the working folder does not exist; the next call then uses the workspace."""
+        """Start the command and return its process. Return the result of the call instead if it is unknown whether
+        the command started, or if the working folder does not exist; in the latter case the next call uses the
+        workspace."""
         keep = f"trap 'pwd -P 2>/dev/null >&{where}' EXIT; " if where is not None else ""
         environment = _environment(tuple(os.environ.items()))
-        if _reads_only(self._text):
-            path = known_first(environment["PATH"], self._run.host.normal("."))
-            environment = {**environment, "PATH": path}
+        analysis = shell.analyse(self._text)
+        only_reads = shell.effects_of(analysis) == "none"
+        if only_reads or _runs_no_project(analysis):
+            # A rule for a program of the project means the program that PATH finds first.
+            path = {} if shell.runs_project_files(analysis) is None else {"PATH": environment["PATH"]}
+            environment = {**reading_environment(environment, self._run.host.normal(".")), **path}
         command = Command(
             (_shell(), "-c", keep + self._text),
             self._folder,
@@ -163,22 +175,46 @@ class CommandCall:
             sandbox = self._settings.sandbox
             if sandbox is not None and not self._confined:
                 command = sandbox.outside(command)
-            if shell.effects_of(shell.analyse(self._text)) == "none":
+            if only_reads:
                 command = replace(command, env=quiet_git(command.env))
             if sandbox is not None and self._confined:
                 command = await self._wrapped(command, sandbox)
-            return await processes_of(self._run.host).start(command, self._output.take)
+            with self._open_folder() as number:
+                command = replace(command, folder_fd=number)
+                return await processes_of(self._run.host).start(command, self._output.take)
         except GuardLost:
             return await self._result(-1, _LOST, "outcome_unknown")
         except CallgateError as error:
-            raise ToolFailure(f"It was not run: {error}") from error
+            raise ToolFailure(f"The command was not run: {error}") from error
         except (FileNotFoundError, NotADirectoryError) as error:
             if error.filename != self._folder:
-                raise ToolFailure(f"It was not run: {error}") from error
-            text = f"It was not run: the working folder {self._folder} is gone. It is {self._run.host.normal('.')} now."
+                raise ToolFailure(f"The command was not run: {error}") from error
+            now = self._run.host.normal(".")
+            text = (
+                f"The command was not run: the working folder {self._folder} was removed or replaced. The working "
+                f"folder is now {now}."
+            )
             return replace(Result.failed("tool_error", text, effects="none"), context_update={WORKING_FOLDER: None})
         except (OSError, ValueError) as error:
-            raise ToolFailure(f"It was not run: {error}") from error
+            raise ToolFailure(f"The command was not run: {error}") from error
+
+    @contextmanager
+    def _open_folder(self) -> Generator[int | None]:
+        """Open the working folder, so that no program can replace it or a folder above it before the command starts.
+        Yield None for the workspace, which commands cannot replace. Raise FileNotFoundError if the folder was
+        replaced since the call arrived."""
+        if not HOLDS_FOLDERS or self._folder == self._run.host.normal("."):
+            yield None
+            return
+        with ExitStack() as stack:
+            try:
+                number = stack.enter_context(OpenFolder.resolved(self._folder)).descriptor
+                found = None if number is None else os.fstat(number)
+            except OSError as error:
+                raise FileNotFoundError(errno.ENOENT, "", self._folder) from error
+            if found is not None and self._identity not in (None, (found.st_dev, found.st_ino)):
+                raise FileNotFoundError(errno.ENOENT, "", self._folder)
+            yield number
 
     async def _wrapped(self, command: Command, sandbox: Confinement) -> Command:
         """Return the command that runs inside the sandbox. Looking through a large workspace takes time, so it is done
@@ -198,8 +234,8 @@ class CommandCall:
         return wrapped
 
     async def _created_files(self, *, rename: bool) -> Sequence[str]:
-        """Return lines about files that the command created and that the sandbox does not allow. A command that only
-        reads creates none."""
+        """Return messages about files that the command created and that the sandbox does not allow. A command that
+        only reads creates no files."""
         if self._created is None or shell.effects_of(shell.analyse(self._text)) == "none":
             return ()
         return await in_thread(partial(self._created, rename), threads=threads_of(self._run.host))
@@ -210,7 +246,7 @@ class CommandCall:
         if decision not in self._hosts and len(self._hosts) < _MOST_HOSTS:
             self._hosts.append(decision)
             if not decision.allowed:
-                self._run.progress(f"the sandbox refuses {decision.host}: {decision.why}\n")
+                self._run.progress(f"the sandbox blocks {decision.host}: {decision.why}\n")
 
     def _finish(self, how: str) -> None:
         if not self._over.done():
@@ -299,7 +335,7 @@ class CommandCall:
         lines += [f"[{line}]" for line in await self._created_files(rename=True)]
         if failed and self._confined and self._settings.sandbox is not None:
             denied = self._settings.sandbox.denied(self._text, text, returncode, self._hosts)
-            lines += [f"[The sandbox refused it: {denied}. {ASK_AGAIN}]"] if denied else []
+            lines += [f"[Blocked by the sandbox: {denied}. {ASK_AGAIN}]"] if denied else []
         update = None
         if self._moved_to and self._moved_to != self._folder:
             lines.append(f"[The working folder is now {self._moved_to}]")
@@ -325,7 +361,7 @@ class CommandCall:
 
 
 def _reading(task: BackgroundTask) -> str:
-    return f"Its output goes to {task.record.output}: read it with TaskOutput, end it with TaskStop."
+    return f"Its output goes to {task.record.output}: read the output with TaskOutput, stop the task with TaskStop."
 
 
 @lru_cache(maxsize=2)
@@ -338,16 +374,15 @@ def _shell() -> str:
     return find_program("bash") or shutil.which("bash") or "/bin/sh"
 
 
-def _reads_only(text: str) -> bool:
-    """Return True for a command of known programs that only read. Such a command starts the programs of the system,
-    also if a folder of the workspace comes first on PATH."""
-    analysis = shell.analyse(text)
-    return shell.effects_of(analysis) == "none" and shell.runs_project_files(analysis) is None
+def _runs_no_project(analysis: shell.Analysis) -> bool:
+    """Return True for a command of known programs that run no files of the project. The programs that they start
+    (``ssh`` of ``git push``) come from the system."""
+    return shell.doubt(analysis) is None and not any(shell.program_names(analysis).values())
 
 
 def _stays(text: str) -> bool:
     """Return True if the command certainly does not change its working folder. For other commands a trap reports the
-    folder; it takes 0.1 ms and prevents bash from replacing itself by the command."""
+    folder. The trap takes 0.1 ms and prevents bash from starting the last command with ``exec``."""
     return _MAY_MOVE.search(_JOINS.sub("", text)) is None
 
 
@@ -362,10 +397,7 @@ def _new_pipe_file() -> int:
 
 
 def _folder_in(file: int) -> str:
-    """Return the absolute path that the shell wrote, or an empty string.
-
-    A path that the gate would refuse is ignored: every later call would need approval, even a call that leaves the
-    folder.
-    """
+    """Return the absolute path that the shell wrote, or an empty string. A path that the gate would refuse is
+    ignored, because otherwise every later call would need approval, even a call that leaves the folder."""
     said = os.pread(file, 10_000, 0).decode(errors="surrogateescape").removesuffix("\n")
     return said if said.startswith("/") and oddity(said) is None else ""

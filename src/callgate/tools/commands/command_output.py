@@ -82,8 +82,10 @@ class CommandOutput:
         if self._size <= len(self._head) + len(self._tail):
             whole = readable(bytes(self._head + self._tail))
             head, tail = (whole, "") if len(whole) <= most else (whole[:in_head], whole[-in_tail:])
-        where = f"the whole is in {file.path}" if not file.fault else f"the whole could not be kept: {file.fault}"
-        note = f"\n… the middle of {self._size:,} bytes is left out; {where} …\n" if tail else ""
+        where = (
+            f"the full text is in {file.path}" if not file.fault else f"the full text could not be stored: {file.fault}"
+        )
+        note = f"\n… the middle of {self._size:,} bytes is omitted; {where} …\n" if tail else ""
         return head + note + tail, Artifact(file.path, file.size)
 
 

@@ -8,9 +8,9 @@ from callgate import shell
 from callgate.words.late_pattern import late_pattern
 
 _NO_MATCH = {1: "nothing matched"}
-_DIFFER = {1: "they differ"}
+_DIFFER = {1: "the contents differ"}
 _FALSE = {1: "the condition is false"}
-_MISSING = {1: "there is no such program", 127: "there is no such program"}
+_MISSING = {1: "no such program", 127: "no such program"}
 MEANINGS: Mapping[str, Mapping[int, str]] = {
     "[": _FALSE,
     "[[": _FALSE,
@@ -23,16 +23,16 @@ MEANINGS: Mapping[str, Mapping[int, str]] = {
     "false": _FALSE,
     "fgrep": _NO_MATCH,
     "git check-ignore": {1: "none of the paths is ignored"},
-    "git config": {1: "there is no such setting"},
+    "git config": {1: "no such setting"},
     "git diff": _DIFFER,
     "git grep": _NO_MATCH,
-    "git merge-base": {1: "it is no ancestor"},
+    "git merge-base": {1: "not an ancestor"},
     "grep": _NO_MATCH,
     "hash": _MISSING,
     "pgrep": _NO_MATCH,
     "pidof": _NO_MATCH,
     "rg": _NO_MATCH,
-    "systemctl is-active": {3: "it is not active"},
+    "systemctl is-active": {3: "not active"},
     "test": _FALSE,
     "type": _MISSING,
     "which": _MISSING,
@@ -102,8 +102,8 @@ _SIGNALLED = 128
 
 
 def is_answer(command: str, code: int) -> bool:
-    """Return True if the exit code is the answer of a test or a search: every program of the command tests, checks or
-    only reads."""
+    """Return True if the exit code is the answer of a test or a search. This is the case if every program of the
+    command tests, checks or only reads."""
     analysis = shell.analyse(command)
     runs = shell.find_inner_commands(analysis).runs
     if code <= 0 or not analysis.whole or not runs:
@@ -148,7 +148,7 @@ def _only_tests(words: Sequence[str]) -> bool:
 
 
 def _starts_others(run: shell.CommandRun) -> bool:
-    """Return True if the command runs other commands of the list."""
+    """Return True if the command runs other commands and changes no files itself."""
     return any(use.role in ("argv", "run") for use in run.uses) and not any(
         use.role in ("write", "remove", "move") for use in run.uses
     )

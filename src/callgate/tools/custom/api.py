@@ -58,7 +58,7 @@ class Api:
         if place.fault is not None or not place.inside:
             raise ToolFailure(f"{path}: {place.fault or f'lies outside the workspace {self.root}'}")
         if place.kind != "file":
-            raise ToolFailure(f"{path}: {'there is no such file' if place.kind == 'missing' else 'is not a file'}")
+            raise ToolFailure(f"{path}: {'the file does not exist' if place.kind == 'missing' else 'is not a file'}")
         try:
             with open(place.resolved, "rb") as file:
                 size = os.fstat(file.fileno()).st_size

@@ -45,7 +45,7 @@ def entry_points_of(installed: Installed, group: str = GROUP) -> tuple[list[Tool
         package = point.dist.name if point.dist is not None else "?"
         entry = ToolEntryPoint(point, f"entry point {point.name} of {package}")
         if _is_brought_along(point, installed):
-            skipped.append(SkippedTools(entry.file, "it lies in the workspace, which is not trusted", "installed"))
+            skipped.append(SkippedTools(entry.file, "it is in the workspace, which is not trusted", "installed"))
         else:
             found.append(entry)
     return found, skipped

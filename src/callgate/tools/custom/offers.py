@@ -53,7 +53,7 @@ class Offer:
 
 
 class BadOffer(ToolDefinitionError):
-    """An object offered as a tool cannot be a tool. ``about`` is the object."""
+    """A module offers an object that is not a valid tool. ``about`` is the object."""
 
     def __init__(self, text: str, about: object = None) -> None:
         super().__init__(text)
@@ -69,7 +69,7 @@ def offered(module: ModuleType, api: Api) -> list[object]:
     if made is not None and not isinstance(made, ModuleType):
         found += made_by(made, api)
     if not found:
-        raise BadOffer("it offers no tool: mark a function with @tool, or define tools(api)", made)
+        raise BadOffer("no tool is defined: mark a function with @tool, or define tools(api)", made)
     return list({id(each): each for each in found}.values())
 
 
@@ -118,7 +118,7 @@ async def _awaited(made: Any) -> Any:
 def _several(value: Any, about: object) -> Iterator[object]:
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         kind = "nothing" if value is None else f"a {type(cast(object, value)).__name__}"
-        raise BadOffer(f"what it offers is {kind}: it must be a tool, or a list of tools", about)
+        raise BadOffer(f"the result is {kind}, but must be a tool or a list of tools", about)
     return iter(cast("Iterable[object]", value))
 
 
@@ -133,10 +133,10 @@ def _check_factory(factory: Callable[..., Any]) -> None:
 
 def _function(value: object) -> Callable[..., Any]:
     if isinstance(value, type):
-        raise ToolDefinitionError(f"the class {value.__name__} is no tool: offer an object of it")
+        raise ToolDefinitionError(f"the class {value.__name__} is not a tool: use an object of the class")
     if not callable(value):
         raise ToolDefinitionError(
-            f"what it offers has a {type(value).__name__} in it, which is no tool and no function"
+            f"the result contains a {type(value).__name__}, which is neither a tool nor a function"
         )
     return value
 
@@ -146,14 +146,14 @@ def _check(inner: Tool) -> None:
     name = check_name(inner.spec.name)
     missing = ", ".join(each for each in _NEEDED if not hasattr(inner, each))
     if missing:
-        raise ToolDefinitionError(f"tool {name!r} is not whole: it lacks {missing}")
+        raise ToolDefinitionError(f"tool {name!r} is incomplete: {missing} is missing")
     check_aliases(name, inner.aliases)
     if any(each.startswith("mcp__") for each in (name, *inner.aliases)):
-        raise ToolDefinitionError(f"tool {name!r}: names that begin with mcp__ are for those of MCP servers")
+        raise ToolDefinitionError(f"tool {name!r}: names that begin with mcp__ are reserved for tools of MCP servers")
 
 
 def line_of(value: object, file: str) -> int | None:
-    """Return the first line of the function if it is in this file, otherwise None."""
+    """Return the line number at which the function begins if it is defined in this file, otherwise None."""
     with suppress(Exception):
         code = unwrap(cast("Callable[..., Any]", value)).__code__
         return code.co_firstlineno if code.co_filename == file else None

@@ -58,7 +58,7 @@ class _Bytes(InspectLoader):
     def get_code(self, fullname: str) -> CodeType:
         data = self._file.data
         if b"\0" in data:
-            fault = SyntaxError("a file of Python cannot hold null bytes")
+            fault = SyntaxError("a Python file cannot contain null bytes")
             fault.filename, fault.lineno = self._file.path, data.count(b"\n", 0, data.index(b"\0")) + 1
             raise fault
         return self.source_to_code(data, self._file.path)
@@ -77,8 +77,8 @@ class _Beside:
 
 
 def _place(file: ToolFile, name: str) -> str:
-    """Return the path entry for the submodules. The entry must be absolute, because a clearing of import caches removes
-    relative entries."""
+    """Return the path entry for the submodules. The entry must be absolute, because ``importlib.invalidate_caches``
+    removes relative entries."""
     return os.path.join(os.path.dirname(file.path), name)
 
 

@@ -55,7 +55,7 @@ def blamed(error: BaseException, file: str, layer: Layer) -> Problem:
 
 
 def last_file_of(package: str, error: BaseException) -> str | None:
-    """Return the file of the innermost frame of the traceback that belongs to this package."""
+    """Return the file of the innermost traceback frame whose code belongs to this package."""
     if isinstance(error, SyntaxError) and error.filename:
         return error.filename
     frames = [frame for frame, _ in walk_tb(error.__traceback__)]

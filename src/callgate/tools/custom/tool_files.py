@@ -85,7 +85,7 @@ def _read(folder: ToolFolder, names: Iterable[str], skipped: list[SkippedTools])
     for name in names:
         file = _file(os.path.join(os.path.abspath(folder.path), name), folder.layer)
         if folder.contents is not None and not file.fault and file.sha256 not in folder.contents:
-            skipped.append(SkippedTools(file.path, "not what was trusted, so it did not run", folder.layer))
+            skipped.append(SkippedTools(file.path, "changed since it was trusted, so it did not run", folder.layer))
         else:
             found.append(file)
     beside = {_stem(file): file for file in found if _stem(file).startswith("_") and not file.fault}
@@ -100,7 +100,9 @@ def _file(path: str, layer: Layer) -> ToolFile:
     except OSError as error:
         return ToolFile(path, layer, fault=f"it cannot be read: {error.strerror or error}")
     if found.is_cut:
-        return ToolFile(path, layer, fault=f"it has more than {LARGEST // 1024} KiB: no file of tools has")
+        return ToolFile(
+            path, layer, fault=f"it has more than {LARGEST // 1024} KiB, which is the limit for files of tools"
+        )
     return ToolFile(path, layer, found.data, sha256(found.data).hexdigest())
 
 

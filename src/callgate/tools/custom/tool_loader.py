@@ -38,7 +38,11 @@ PATIENCE = 10.0
 """The timeout for one file, in seconds."""
 
 _RANK: Mapping[Layer, int] = {"user": 0, "installed": 1, "project": 2}
-_OF: Mapping[Layer, str] = {"user": "your own", "installed": "installed", "project": "of the repository"}
+_OF: Mapping[Layer, str] = {
+    "user": "your own tools",
+    "installed": "installed tools",
+    "project": "tools of the repository",
+}
 _PRIVATE_NAME = re.compile(PREFIX + "[0-9a-f]+")
 
 
@@ -60,8 +64,8 @@ async def load_tools(
     clock: Clock | None = None,
     patience: float = PATIENCE,
 ) -> LoadedTools:
-    """Load every file and every entry point. Each is run again even if it was loaded before. ``taken`` are names that
-    custom tools must not have."""
+    """Load every file and every entry point. A file or entry point is run again even if it was loaded before.
+    ``taken`` are names that custom tools must not have."""
     if patience <= 0:
         raise UsageError(f"patience must be a number of seconds above 0, not {patience!r}")
     found = await in_thread(partial(survey, sorted(folders, key=lambda each: _RANK[each.layer])))
@@ -78,8 +82,8 @@ async def load_tools(
     for file, layer, job in work:
         offer = await in_time(job, patience, clock)
         if offer is None:
-            late = f"it was not done after {patience:g} seconds"
-            text = f"{late}, so it is left out; it may go on until the program ends"
+            late = f"loading did not finish within {patience:g} seconds"
+            text = f"{late}, so the file is ignored; its code may run until the program ends"
             offer = Offer(problems=(Problem(file, None, text, layer),))
         tools += offer.tools
         problems += offer.problems
@@ -134,7 +138,7 @@ def _load_file(file: ToolFile, api: Api) -> Offer:
 
 
 def _with_hint(problem: Problem, error: BaseException) -> Problem:
-    """Return the problem without the private module name in its text, and with a hint about imports."""
+    """Return the problem with the private module name removed from its text, and with a hint if an import failed."""
     text = _PRIVATE_NAME.sub("", problem.text)
     if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith(PREFIX):
         text += " (only files of this folder that begin with _ can be imported from it)"
@@ -142,8 +146,8 @@ def _with_hint(problem: Problem, error: BaseException) -> Problem:
 
 
 def _one_of_a_name(tools: Iterable[CustomTool], taken: frozenset[str]) -> tuple[list[CustomTool], list[Problem]]:
-    """Return the tools without later tools that share a name or an alias with an earlier tool, and a problem for each
-    omitted tool."""
+    """Omit tools that share a name or an alias with an earlier tool. Return the remaining tools, and a problem for
+    each omitted tool."""
     kept: list[CustomTool] = []
     problems: list[Problem] = []
     owners: dict[str, CustomTool] = {}
@@ -161,12 +165,12 @@ def _one_of_a_name(tools: Iterable[CustomTool], taken: frozenset[str]) -> tuple[
 
 def _whose(name: str, owner: CustomTool | None, other: CustomTool) -> str:
     if owner is None:
-        return f"{name!r} is the name of a tool that is there without it"
+        return f"{name!r} is the name of a tool that already exists"
     place = owner.file if owner.line is None else f"{owner.file}:{owner.line}"
-    already = f"{name!r} is a tool in {place} already"
+    already = f"{name!r} is already a tool in {place}"
     if owner.layer == other.layer:
         return already
-    return f"{already}, and what is {_OF[owner.layer]} counts before what is {_OF[other.layer]}"
+    return f"{already}; {_OF[owner.layer]} have priority over {_OF[other.layer]}"
 
 
 _TOOLS = "tools"

@@ -29,11 +29,11 @@ def content_before(host: Host, path: str) -> bytes | None:
     """Return the bytes of a file that is to be changed, or None if the file does not exist."""
     place = host.resolve_path(path)
     if path.endswith("/"):
-        raise ToolFailure(f"{path} names a folder, not a file.")
+        raise ToolFailure(f"{path} is the path of a folder, not of a file.")
     if place.fault is None and not place.inside:
         told = f"{path} is outside the workspace {host.resolve_path('.').resolved}: changes there could not be undone"
         raise ToolFailure(
-            f"{told}, so file tools make none. Change it with a command, which a person may be asked about."
+            f"{told}, so file tools do not change it. Use a command, which may need the approval of the user."
         )
     files = files_of(host)
     kind = files.status(path).kind

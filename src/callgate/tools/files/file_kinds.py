@@ -25,7 +25,7 @@ _OUTPUT = 5_000
 
 @noun
 class ShownCells:
-    """The shown cells of a notebook, with the number of the last one. Cells are numbered from 1."""
+    """The shown cells of a notebook, and the number of the last shown cell. Cells are numbered from 1."""
 
     parts: tuple[Content, ...]
     last: int
@@ -41,7 +41,7 @@ def special(path: str, data: bytes, pages: str | None) -> Result | None:
 
 def _image(path: str, data: bytes, media_type: str) -> Result:
     if len(data) > MOST_IMAGE:
-        told = f"{path} is an image of {len(data):,} bytes, and models take at most {MOST_IMAGE:,}"
+        told = f"{path} is an image of {len(data):,} bytes, but models accept at most {MOST_IMAGE:,}"
         raise ToolFailure(f"{told}: make a smaller copy and read that.")
     display = Display("image", {"media_type": media_type, "path": path})
     return Result((Text(f"[{path}: {media_type}, {len(data):,} bytes]"), Image(media_type, data)), (display,))
@@ -58,8 +58,8 @@ def folder_text(entries: Sequence[FolderEntry], path: str) -> str:
         f"{quoted(each.name)}{marks.get(each.kind, '')}" + (f"  {each.size:,}" if each.kind == "file" else "")
         for each in entries[:_ENTRIES]
     ]
-    more = f"[{len(entries) - _ENTRIES:,} more are not shown: use Glob.]" if len(entries) > _ENTRIES else ""
-    head = f"[{path} is a folder; names with / are folders, with @ links, numbers are bytes.]"
+    more = f"[{len(entries) - _ENTRIES:,} more entries are not shown: use Glob.]" if len(entries) > _ENTRIES else ""
+    head = f"[{path} is a folder; names with / are folders, names with @ are links, numbers are sizes in bytes.]"
     return "\n".join([head, *lines, *([more] if more else [])])
 
 
@@ -70,7 +70,7 @@ def _pdf(path: str, data: bytes, pages: str | None) -> Result:
     try:
         from pypdf import PdfReader
     except ImportError:
-        told = f"{path} is a PDF file, and the package that reads those is not installed"
+        told = f"{path} is a PDF file, and the package that reads PDF files is not installed"
         raise ToolFailure(f"{told}: pip install 'callgate[pdf]', or convert it with a command.") from None
     try:
         reader = PdfReader(BytesIO(data))
@@ -80,7 +80,7 @@ def _pdf(path: str, data: bytes, pages: str | None) -> Result:
     except ToolFailure:
         raise
     except Exception as error:  # the library may raise anything for an invalid file
-        raise ToolFailure(f"{path} is a PDF file that cannot be read: {error}") from error
+        raise ToolFailure(f"{path} is an invalid PDF file: {error}") from error
     parts: list[str] = []
     room = CHARACTERS
     for number, text in texts:
@@ -102,7 +102,9 @@ def _page_span(pages: str | None, total: int) -> tuple[int, int]:
     first = int(found[1]) if found else 0
     last = int(found[2] or found[1]) if found else 0
     if not 1 <= first <= last or first > total:
-        raise ToolFailure(f"pages={pages!r} names no pages of this file, which has {total}: write one like 3 or 1-5.")
+        raise ToolFailure(
+            f"pages={pages!r} matches no pages of this file, which has {total}: write a range such as 3 or 1-5."
+        )
     return first, min(last, total, first + _PAGES - 1)
 
 
@@ -150,7 +152,7 @@ def shown_cells(cells: Sequence[Mapping[str, Any]], offset: int, limit: int) -> 
         last = number
     if last < offset:
         cut = joined_source(cells[offset - 1].get("source"))[:CHARACTERS]
-        parts.append(Text(f"{cut}\n[Cell {offset} is too large to be shown whole.]\n"))
+        parts.append(Text(f"{cut}\n[Cell {offset} is too large to show completely.]\n"))
     if last < len(cells):
         following = max(last, offset) + 1
         more = f" Read on with offset={following}." if following <= len(cells) else ""

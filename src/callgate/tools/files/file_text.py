@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from callgate.changes.nearest import LINE_END
-from callgate.changes.text import TextForm, shown
+from callgate.changes.text import TextLines, shown
 from callgate.tools.files.read_marks import Span, joined
 from callgate.words.noun import noun
 
@@ -27,15 +26,9 @@ class NumberedText:
     known: tuple[Span, ...]
 
 
-def lines_of(text: str, form: TextForm) -> list[str]:
-    """Split a text into lines like an editor: a line ending at the end of the text does not begin a new line."""
-    lines = LINE_END.split(text) if form.newline == "mixed" else text.split("\n")
-    return lines[:-1] if not lines[-1] else lines
-
-
-def numbered(lines: Sequence[str], offset: int, limit: int) -> NumberedText:
+def numbered(lines: TextLines, offset: int, limit: int) -> NumberedText:
     """Return at most ``limit`` lines of the text from line ``offset`` (from 1), each with its number."""
-    wanted = lines[offset - 1 : offset - 1 + limit]
+    wanted = lines.some(offset, limit)
     width = WIDTH if limit > 1 else CHARACTERS
     long: list[int] = []
     if max(map(len, wanted), default=0) > width:
@@ -51,12 +44,12 @@ def numbered(lines: Sequence[str], offset: int, limit: int) -> NumberedText:
     # A line that is too long even alone counts as known, because no more of it can be shown.
     edges = [offset - 1, *(long if limit > 1 else ()), last + 1]
     known = joined([(low + 1, high - 1) for low, high in pairwise(edges) if low + 1 <= high - 1])
-    notes = list(_notes(lines, offset, last, long, width))
+    notes = list(_notes(lines.total, offset, last, long, width))
     return NumberedText(
         text=shown("\n".join([text, *notes]) if text else "\n".join(notes)),
         first=offset,
         last=last,
-        total=len(lines),
+        total=lines.total,
         known=known,
     )
 
@@ -74,8 +67,7 @@ def _cut(line: str, width: int) -> str:
     return line if len(line) <= width else f"{line[:width]}… ({len(line) - width:,} more characters)"
 
 
-def _notes(lines: Sequence[str], first: int, last: int, long: Sequence[int], width: int) -> Iterator[str]:
-    total = len(lines)
+def _notes(total: int, first: int, last: int, long: Sequence[int], width: int) -> Iterator[str]:
     if last < total:
         yield f"[Lines {first}-{last} of {total:,} are shown. Read on with offset={last + 1}.]"
     elif first > 1:
@@ -84,22 +76,23 @@ def _notes(lines: Sequence[str], first: int, last: int, long: Sequence[int], wid
         named = ", ".join(map(str, long[:_LONG_LINES_NAMED])) + (
             f" and {len(long) - _LONG_LINES_NAMED} more" if len(long) > _LONG_LINES_NAMED else ""
         )
-        alone = f" offset={long[0]} with limit=1 shows one whole." if width < CHARACTERS else ""
+        alone = f" offset={long[0]} with limit=1 shows the whole line." if width < CHARACTERS else ""
         yield f"[Cut after {width:,} characters: line {named}.{alone}]"
 
 
-def encoding_note(form: TextForm, text: str) -> str:
+def encoding_note(lines: TextLines) -> str:
     """Return a note on an unusual encoding or unusual line endings; empty for plain UTF-8 with one kind of line
     ending."""
     notes: list[str] = []
+    form = lines.form
     if form.encoding == "latin-1":
-        notes.append("it is not UTF-8 and was read as Latin-1")
+        notes.append("the file is not UTF-8 and was read as Latin-1")
     elif form.encoding != "utf-8" or form.bom:
-        notes.append(f"its encoding is {form}")
-    elif not text.isascii() and any("\udc80" <= char <= "\udcff" for char in text):
+        notes.append(f"the encoding is {form}")
+    elif lines.has_stray_bytes:
         notes.append("bytes that are not UTF-8 are shown as \\x..")
     if form.newline == "mixed":
-        notes.append("its line ends are mixed")
+        notes.append("the line endings are mixed")
     elif form.newline in ("\r\n", "\r"):
-        notes.append(f"its lines end with {'CRLF' if form.newline == chr(13) + chr(10) else 'CR'}")
-    return f"[Note: {'; '.join(notes)}. Edits keep that.]" if notes else ""
+        notes.append(f"the lines end with {'CRLF' if form.newline == chr(13) + chr(10) else 'CR'}")
+    return f"[Note: {'; '.join(notes)}. Edits preserve this.]" if notes else ""

@@ -24,7 +24,7 @@ class Notebook:
         self._path = path
         found, read = cells_of(data), read_text(data)
         if found is None or read is None:
-            raise ToolFailure(f"{path} is no notebook of a form that is known: its JSON has no list of cells.")
+            raise ToolFailure(f"{path} is not a supported notebook: its JSON has no list of cells.")
         text, self._form = read
         self._numbers = _SpelledNumbers()
         self._document: dict[str, Any] = json.loads(
@@ -86,7 +86,7 @@ class Notebook:
         if name not in names:
             raise ToolFailure(f"{self._path} has no cell {name!r}: {self.ids}.")
         if names.count(name) > 1:
-            raise ToolFailure(f"{self._path} has several cells with the id {name!r}: give them ids of their own first.")
+            raise ToolFailure(f"{self._path} has several cells with the id {name!r}: give the cells unique ids first.")
         return names.index(name)
 
     @property

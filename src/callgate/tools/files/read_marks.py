@@ -47,7 +47,7 @@ class ReadMark:
 
     @property
     def missing(self) -> int:
-        """The first line that the session does not know."""
+        """The first line that the session has neither read nor written."""
         return 1 if not self.known or self.known[0][0] > 1 else self.known[0][1] + 1
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class ReadMark:
 
 
 def joined(spans: Sequence[Span]) -> tuple[Span, ...]:
-    """Return the same lines as sorted spans that do not touch."""
+    """Return the same lines as sorted spans that neither overlap nor touch."""
     found: list[Span] = []
     for first, last in sorted(spans):
         if found and first <= found[-1][1] + 1:
@@ -130,7 +130,7 @@ class ReadMarks:
         if mark.hash != digest(data):
             raise ToolFailure(f"{path} has changed since it was read: Read it again, then try again.")
         if not mark.complete:
-            rest = f"not from number {mark.missing} of {mark.total} on"
+            rest = f"but not from number {mark.missing} of {mark.total} on"
             raise ToolFailure(f"{path} was read in part, {rest}: Read on with offset={mark.missing}, then try again.")
 
 

@@ -14,7 +14,7 @@ from callgate.tools.wrappers import Named
 
 Withheld = Callable[[str], str | None]
 """Returns the rule that forbids reading the file of an absolute path, or None."""
-_SECRET = "it holds keys or passwords"
+_SECRET = "they contain keys or passwords"
 
 
 class SearchTool(Named):
@@ -57,7 +57,7 @@ class ExcludedFiles:
         self._found: dict[str, list[str]] = {}
 
     def takes(self, path: str) -> bool:
-        """Return True if the file must be omitted."""
+        """Return True if the file must be omitted. The reason is stored for ``notes``."""
         why = self._why(path)
         if why is not None:
             self._found.setdefault(why, []).append(path)
@@ -67,11 +67,11 @@ class ExcludedFiles:
         if self._is_secret is not None and self._is_secret(path):
             return _SECRET
         rule = None if self._withheld is None else self._withheld(f"{self._folder}/{path}")
-        return rule and f"{rule} speaks against it"
+        return rule and f"the rule {rule} forbids it"
 
     def notes(self, lead: str) -> Sequence[str]:
-        """Return one line for each reason, for the end of a result. The names of files that a rule protects are not
-        shown."""
+        """Return one line for each reason why files are omitted, to append to a result. The names of files that a
+        rule protects are not shown."""
         return [f"\n[Left out, because {why}: {self._named(why, paths, lead)}.]" for why, paths in self._found.items()]
 
     @staticmethod
@@ -79,4 +79,4 @@ class ExcludedFiles:
         if why != _SECRET:
             return f"{len(paths):,} file{'s' if len(paths) > 1 else ''}"
         more = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
-        return f"{quoted(lead + min(paths))}{more}. Name it in path"
+        return f"{quoted(lead + min(paths))}{more}. To search a file, name it in path"

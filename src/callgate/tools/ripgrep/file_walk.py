@@ -160,7 +160,7 @@ class _Walk:
         self._in_repository = in_repository
 
     def above(self, place: str) -> Lists:
-        """Return the ignore files of the folders above a folder, without its own."""
+        """Return the ignore files of the folders above a folder, without the ignore files of the folder."""
         lists, parts = _NONE, place.rstrip("/").split("/")
         for depth in range(1, len(parts)):
             lists = self.added(lists, "/".join(parts[:depth]) or "/")

@@ -30,7 +30,7 @@ _TYPES["cmake"] = ("CMakeLists.txt", "*.cmake")
 class NameFilter:
     """A filter of paths.
 
-    names             globs for the last segment of a path, one of which must match; empty accepts all paths
+    names             globs for the last segment of a path, at least one of which must match; empty accepts all paths
     wanted, unwanted  patterns for the whole path, relative to the searched folder
     """
 
@@ -59,7 +59,7 @@ def name_filter(globs: Sequence[str], kind: str | None = None) -> NameFilter:
     for glob in (part for written in globs for part in expanded(written)):
         parsed = parse_glob(glob.removeprefix("./"))
         if parsed is None:
-            raise ToolFailure(f"The glob {glob!r} cannot match anything: write one like src/**/*.py")
+            raise ToolFailure(f"The glob {glob!r} cannot match any file: write a glob such as src/**/*.py")
         (wanted if parsed.excludes else unwanted).append(parsed)
         if parsed.excludes:
             last.append(glob.rstrip("/").rpartition("/")[2])
@@ -70,7 +70,7 @@ def name_filter(globs: Sequence[str], kind: str | None = None) -> NameFilter:
 def _type(kind: str) -> tuple[str, ...]:
     kind = kind.strip().lower().removeprefix(".")
     if not re.fullmatch(r"[\w+#-]+", kind):
-        raise ToolFailure(f"{kind!r} is no type of file: write one like py, ts or rust.")
+        raise ToolFailure(f"{kind!r} is not a known file type: write a type such as py, ts or rust.")
     return _TYPES.get(kind, (f"*.{kind}",))
 
 
@@ -102,5 +102,5 @@ def expanded(glob: str) -> list[str]:
         else:
             todo += [text[: found.start()] + each + text[found.end() :] for each in found[1].split(",")]
         if len(done) + len(todo) > _MOST_PATTERNS:
-            raise ToolFailure(f"The glob {glob!r} stands for more than {_MOST_PATTERNS} patterns: write a simpler one.")
+            raise ToolFailure(f"The glob {glob!r} expands to more than {_MOST_PATTERNS} patterns: write a simpler one.")
     return list(dict.fromkeys(done))

@@ -49,7 +49,7 @@ def compiled(pattern: str, *, ignore_case: bool, multiline: bool) -> re.Pattern[
     for unlike, what in _UNLIKE:
         inside = what.startswith("operations") and "[" not in pattern
         if unlike.search(pattern) and not inside:
-            raise BadPattern(f"the built-in search has no {what}; write it without, or install ripgrep")
+            raise BadPattern(f"the built-in search does not support {what}; avoid them, or install ripgrep")
     if not multiline and _IN_LINES.search(pattern):
         raise BadPattern('the literal "\\n" is not allowed in a pattern unless multiline is true')
     text = _POSIX.sub(lambda found: _CLASSES.get(found[1], found[0]), pattern)

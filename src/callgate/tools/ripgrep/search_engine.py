@@ -46,11 +46,11 @@ def available_engine(environ: Mapping[str, str] | None = None) -> SearchEngine:
     if not wanted:
         return next(engine for mode in MODES if (engine := _find(mode)) is not None)
     if wanted not in MODES:
-        raise ToolFailure(f"{VARIABLE} is {wanted!r}, and must be one of {', '.join(MODES)}.")
+        raise ToolFailure(f"{VARIABLE} is {wanted!r}, but must be one of {', '.join(MODES)}.")
     found = _find(wanted)
     if found is None:
         how = INSTALL if wanted == "packaged" else "install ripgrep, so that rg is on PATH"
-        raise ToolFailure(f"{VARIABLE} is {wanted}, and there is none: {how}, or unset the variable.")
+        raise ToolFailure(f"{VARIABLE} is {wanted}, but this engine is not installed: {how}, or unset the variable.")
     return found
 
 

@@ -45,7 +45,7 @@ class SearchRequest:
 def argv(engine: SearchEngine, request: SearchRequest) -> tuple[str, ...]:
     """Return the command line of a search. Raise ToolFailure if the pattern contains a NUL."""
     if any("\0" in each for each in (request.pattern, *request.names)):
-        raise ToolFailure("A pattern cannot have a NUL in it: files with one are binary and not searched.")
+        raise ToolFailure("A pattern cannot contain a NUL: files with a NUL are binary and are not searched.")
     if engine.mode == "builtin":
         return (*engine.argv, json.dumps(asdict(request)))
     flags = [*_ALWAYS]

@@ -47,8 +47,8 @@ class SearchRoot:
 
 
 async def search_root(host: Host, path: str) -> SearchRoot:
-    """Return the place and the program of a search. Raise ToolFailure if the path does not exist or leads out of the
-    workspace through a link, or if there is no search program."""
+    """Return the folder, the path and the program of a search. Raise ToolFailure if the path does not exist or leads
+    out of the workspace through a link, or if there is no search program."""
 
     files = files_of(host)
 
@@ -111,7 +111,7 @@ def opened_root(root: SearchRoot) -> OpenedRoot:
                         readable.append(_opened(path, stack))
                 return OpenedRoot(os.dup(folder.descriptor), reading_ruleset(readable))
     except OSError as error:
-        raise ToolFailure(f"{root.lead}{root.path} was replaced while it was searched: search again.") from error
+        raise ToolFailure(f"{root.lead}{root.path} was replaced during the search: search again.") from error
 
 
 def _opened(path: str, stack: ExitStack, flags: int = 0, folder: int | None = None) -> int:
@@ -121,7 +121,8 @@ def _opened(path: str, stack: ExitStack, flags: int = 0, folder: int | None = No
 
 
 def _ignore_files(folder: str) -> Iterator[str]:
-    """Yield the ignore files in the folders above a folder, and of the worktrees around it."""
+    """Yield the paths of the ignore files of a folder, of all folders above it, and of the git repositories that
+    contain the folder."""
     here = folder
     while True:
         yield from (f"{here.rstrip('/')}/{name}" for name in _IGNORE_FILES)
@@ -140,7 +141,7 @@ def _line(path: str) -> str:
 
 
 def _program_files(engine: SearchEngine) -> Iterator[str]:
-    """Yield the files and folders that the search program reads itself."""
+    """Yield the files and folders that the search program needs to run, such as its libraries."""
     yield from (engine.argv[0], *_SYSTEM_LIBRARIES)
     if engine.mode == "builtin":
         yield from (sys.prefix, sys.base_prefix, str(Path(__file__).resolve().parents[3]))

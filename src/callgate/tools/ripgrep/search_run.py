@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from callgate.core.ports import Host
 from callgate.host.beneath import OpenFolder
-from callgate.host.environment import scrubbed
+from callgate.host.environment import reading_environment, scrubbed
 from callgate.host.ports import Command, Process, files_of, processes_of
 from callgate.host.threads import in_thread, threads_of
 from callgate.tools.ripgrep.file_walk import PortTree
@@ -51,7 +51,6 @@ class FoundFile:
     written: bytes = b""
 
     def lines(self, first: int, most: int) -> Iterator[FoundLine]:
-        """Yield at most ``most`` lines from the index ``first`` on."""
         for line in islice(self.written.split(b"\n"), first, first + most):
             found = _NUMBERED.match(line)
             if found is not None:
@@ -92,7 +91,7 @@ async def search(host: Host, root: SearchRoot, request: SearchRequest, wanted: C
 
 async def _output(host: Host, root: SearchRoot, request: SearchRequest) -> tuple[bytes, bool]:
     kept, said = _Bounded(), _Bounded()
-    words, env = argv(root.engine, request), scrubbed(os.environ)
+    words, env = argv(root.engine, request), reading_environment(scrubbed(os.environ), host.normal("."))
     with await in_thread(partial(opened_root, root), threads=threads_of(host)) as opened:
         command = Command(words, root.folder, env, folder_fd=opened.folder, ruleset_fd=opened.ruleset)
         try:
@@ -113,7 +112,7 @@ async def _output(host: Host, root: SearchRoot, request: SearchRequest) -> tuple
 
 
 class _Bounded:
-    """Keeps the beginning of an output up to a limit, and kills the program if it writes more."""
+    """Stores the beginning of an output up to a limit, and kills the program if it writes more."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -160,10 +159,11 @@ _READERS = {"lines": _with_lines, "counts": _with_counts, "files": _names}
 async def without_replaced(
     host: Host, root: SearchRoot, files: Sequence[FoundFile], first: int, most: int
 ) -> tuple[Sequence[FoundFile], int]:
-    """Return the files without those among the shown results that are not as they were found, and their number.
+    """Remove the shown files that have changed since the search. Return the remaining files and the number of removed
+    files.
 
-    Each of these files is opened below the searched folder without following links, and its lines are compared with
-    the lines that the search program wrote.
+    Each shown file is opened below the searched folder without following links, and its lines are compared with the
+    lines that the search program wrote.
 
     first, most  the range of shown lines, or of shown files if the files have no lines
     """

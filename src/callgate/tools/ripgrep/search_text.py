@@ -49,7 +49,8 @@ def _total(files: Sequence[FoundFile]) -> str:
 
 
 def _rows(files: Sequence[FoundFile], lead: str, offset: int, most: int) -> Iterator[tuple[str, str]]:
-    """Yield each line, with the path to show before it if the file changes. A gap between lines is marked by ``--``."""
+    """Yield the path and the text of each line. The path is empty except for the first line of a file. A gap between
+    lines is marked by ``--``."""
     for each in files:
         if offset >= each.line_count:
             offset -= each.line_count
@@ -80,4 +81,4 @@ def rest_note(first: int, shown: int, total: int, what: str) -> str:
 
 def replaced_note(count: int) -> str:
     files = f"{count:,} file{'s' if count > 1 else ''}"
-    return f"\n[Left out, because they changed during the search: {files}. Search again.]" if count else ""
+    return f"\n[Omitted, because they changed during the search: {files}. Search again.]" if count else ""

@@ -93,7 +93,7 @@ def examine(request: ScanRequest, file: SourceFile) -> FileResult:
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:
-        return left_out(file, "crashed", f"the engine cannot cope with it: {str(error).partition(chr(10))[0]}")
+        return left_out(file, "crashed", f"the engine cannot process the file: {str(error).partition(chr(10))[0]}")
 
 
 def left_out(file: SourceFile, kind: SkipKind, reason: str) -> FileResult:
@@ -138,7 +138,8 @@ def _tree(text: str, language: str) -> "SgNode":
 
 
 def _parts(request: ScanRequest, file: SourceFile, root: "SgNode", text: str) -> list[_Part]:
-    """Return the file, and its embedded parts in other languages, without languages that were not requested."""
+    """Return the syntax tree of the file and the trees of its embedded scripts and styles. If a language was
+    requested, the trees of other languages are omitted."""
     parts = [_Part(file.language, root, sure=True)]
     if file.language == HOST:
         inside = embedded(root, text)
@@ -160,7 +161,7 @@ def _flaw(root: "SgNode") -> "SgNode | None":
 
 def _is_flaw(node: "SgNode") -> bool:
     """Return True for a syntax error, and for a token or name without text that the parser inserted. Other nodes
-    without text can be valid, such as the content of an empty script or a line ending."""
+    without text may be valid, such as the content of an empty script or a line ending."""
     kind = node.kind()
     if kind == "ERROR":
         return True
@@ -174,7 +175,7 @@ def _all(part: _Part, pattern: str) -> "list[SgNode]":
     except RuntimeError as error:
         if not part.sure:
             return []
-        raise _Refused("pattern", f"The pattern {pattern!r} is none in {part.language}. {_cause(error)}") from None
+        raise _Refused("pattern", f"The pattern {pattern!r} is invalid in {part.language}. {_cause(error)}") from None
 
 
 def _cause(error: RuntimeError) -> str:

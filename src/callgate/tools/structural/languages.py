@@ -66,7 +66,7 @@ def language_named(name: str) -> Language:
         close = get_close_matches(name.strip().lower(), _BY_NAME, n=1)
         hint = f", did you mean {_BY_NAME[close[0]].name}?" if close else "."
         known = ", ".join(language.name for language in LANGUAGES)
-        raise ToolFailure(f"There is no language {name!r} here{hint} Known are: {known}.")
+        raise ToolFailure(f"Unknown language {name!r}{hint} Known languages: {known}.")
     return language
 
 

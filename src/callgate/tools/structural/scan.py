@@ -92,7 +92,7 @@ async def search(
     Raise ToolFailure if the pattern, a path, the language or the glob is invalid.
     """
     if not pattern.strip():
-        raise ToolFailure("The pattern is empty: write the code to look for, with $A for any one thing.")
+        raise ToolFailure("The pattern is empty: write the code to look for, with $A for any single node.")
     seen = await scan(ScanRequest(str(root), limits, pattern), where, progress, leaves_out)
     matches: list[Match] = []
     count = matched = 0
@@ -177,10 +177,10 @@ async def rewrite(
 
 def _check(ops: Sequence[Op]) -> None:
     if not ops:
-        raise ToolFailure("There are no ops: give at least one pattern and its rewrite.")
+        raise ToolFailure("ops is empty: pass at least one pattern and its rewrite.")
     for op in ops:
         if not op.pattern.strip():
-            raise ToolFailure("The pattern is empty: write the code to look for, with $A for any one thing.")
+            raise ToolFailure("The pattern is empty: write the code to look for, with $A for any single node.")
         parse_template(op.rewrite, op.pattern)
 
 

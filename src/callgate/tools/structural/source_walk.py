@@ -65,7 +65,7 @@ def _filter(glob: str | None) -> Glob | None:
         return None
     parsed = parse_glob(glob.removeprefix("./"))
     if parsed is None:
-        raise ToolFailure(f"The glob {glob!r} cannot match anything: write one like src/**/*.py")
+        raise ToolFailure(f"The glob {glob!r} cannot match any file: write a glob such as src/**/*.py")
     return parsed
 
 
@@ -84,14 +84,14 @@ class _Walker:
     def take(self, path: str) -> None:
         found = self._resolver.walk(path)
         if found.fault is not None:
-            raise ToolFailure(f"{path!r} is not a usable path: {found.fault}")
+            raise ToolFailure(f"{path!r} is not a valid path: {found.fault}")
         if not all(map(self._resolver.holds, found.hops)):
             raise ToolFailure(f"{path} is outside the workspace {self._root}")
         inner = found.resolved[len(self._root) :].strip("/")
         try:
             status = os.lstat(found.resolved)
         except OSError as error:
-            raise ToolFailure(f"{path} cannot be looked at: {error.strerror}") from error
+            raise ToolFailure(f"{path} cannot be read: {error.strerror}") from error
         if stat.S_ISDIR(status.st_mode):
             self._descend(inner)
         elif stat.S_ISREG(status.st_mode):
@@ -104,7 +104,7 @@ class _Walker:
         """Add a named file. If a language was requested, the file is examined in this language, whatever its extension
         is."""
         if language is None:
-            reason = "its ending is that of no known language; say which it is in"
+            reason = "its extension belongs to no known language; pass the language"
             self.skipped[path] = SkippedFile(path, "language", reason)
         elif self._fits(path):
             self.files[path] = SourceFile(path, language.name, size)
@@ -145,12 +145,13 @@ class _Walker:
         if not self._fits(path) or not self._kept(path, entry.name, ignored, folder=False):
             return
         if entry.is_symlink():
-            self.skipped[path] = SkippedFile(path, "link", "is a symbolic link; name what it leads to")
+            self.skipped[path] = SkippedFile(path, "link", "is a symbolic link; pass the path of its target")
         elif entry.is_file(follow_symlinks=False):
             self.files[path] = SourceFile(path, language.name, entry.stat(follow_symlinks=False).st_size)
 
     def _wants(self, language: Language | None) -> bool:
-        """Return True for a file of the requested language, and for an HTML file, which may contain it."""
+        """Return True for a file of the requested language, and for an HTML file, which may contain scripts in this
+        language."""
         wanted = self._language
         inside = wanted is not None and language is not None and language.name == HOST and wanted.name in GUESTS
         return wanted is None or language == wanted or inside
@@ -160,7 +161,7 @@ class _Walker:
         if said is None and name.startswith("."):
             return False
         if said or (folder and name in _NEVER and said is None):
-            reason = "is left out by an ignore file" if said else "holds what others wrote"
+            reason = "is excluded by an ignore file" if said else "contains third-party code"
             shown = path + "/" if folder else path
             self.skipped[shown] = SkippedFile(shown, "ignored", reason)
             return False

@@ -29,8 +29,8 @@ _SAID: Mapping[SkipKind, str] = {
     "unreadable": "cannot be read",
     "crashed": "the engine failed on it",
     "pattern": "the pattern does not parse in its language",
-    "language": "of no known language, unless you say which it is in",
-    "link": "a symbolic link, name what it leads to",
+    "language": "of no known language; pass the language",
+    "link": "a symbolic link; pass the path of its target",
     "ignored": "ignored",
 }
 
@@ -59,7 +59,7 @@ def _first_lines(text: str, most: int) -> Iterator[str]:
 
 
 def _not_looked_at(cut: Cut) -> str:
-    return f"{_many(cut.more, 'file was', 'files were')} not looked at, from {quoted(cut.at)} on"
+    return f"{_many(cut.more, 'file was', 'files were')} not read, from {quoted(cut.at)} on"
 
 
 def _left_out(skips: SkippedFiles, unsaid: Iterable[SkipKind] = ()) -> Iterator[str]:
@@ -71,7 +71,7 @@ def _left_out(skips: SkippedFiles, unsaid: Iterable[SkipKind] = ()) -> Iterator[
         named = [each for each in skips.named if each.kind == kind][: _IGNORED_NAMED if kind == "ignored" else None]
         said = [quoted(each.path) + (f" ({each.reason})" if kind == "syntax" else "") for each in named]
         more = f" and {count - len(named)} more" if count > len(named) else ""
-        yield f"Left out, {words}: {', '.join(said)}{more}"
+        yield f"Omitted, {words}: {', '.join(said)}{more}"
 
 
 # ---- AstGrep ------------------------------------------------------------------------------------------------------
@@ -86,13 +86,13 @@ def _search_lines(found: SearchResult) -> Iterator[str]:
     for match in found.matches:
         yield from _shown(match)
     matched = f"{_many(found.count, 'match', 'matches')} in {_many(found.files_matched, 'file', 'files')}"
-    yield f"{matched}; {_many(found.files, 'file', 'files')} looked at."
+    yield f"{matched}; {_many(found.files, 'file', 'files')} read."
     for cut in found.cuts:
         if cut.limit == "matches":
             more = f"{cut.more} more not shown, from {quoted(cut.at)} on"
-            yield f"{more}: narrow it by paths or glob, or raise max_matches."
+            yield f"{more}: narrow the search by paths or glob, or increase max_matches."
         else:
-            yield f"{_not_looked_at(cut)}: name fewer paths."
+            yield f"{_not_looked_at(cut)}: pass fewer paths."
     yield from _left_out(found.skipped, unsaid=["ignored"])
     yield from found.hints
 
@@ -128,14 +128,14 @@ def _counts(made: Rewritten) -> Mapping[str, Any]:
 
 
 def _edit_lines(made: Rewritten) -> Iterator[str]:
-    looked = f"{_many(made.files, 'file', 'files')} looked at."
+    looked = f"{_many(made.files, 'file', 'files')} read."
     if made.rewritten:
         yield from _preview(made.rewritten)
         count = sum(file.count for file in made.rewritten)
         made_in = _many(len(made.rewritten), "file", "files")
         yield f"{_many(count, 'replacement', 'replacements')} in {made_in}; {looked}"
     else:
-        yield f"Nothing to change, and nothing is staged; {looked}"
+        yield f"No match, so no change is staged; {looked}"
     yield from map(_overlap, made.overlaps)
     if made.overlap_count > len(made.overlaps):
         yield f"… {_many(made.overlap_count - len(made.overlaps), 'more overlap', 'more overlaps')}"
@@ -143,7 +143,7 @@ def _edit_lines(made: Rewritten) -> Iterator[str]:
     yield from _left_out(made.skipped)
     yield from made.hints
     if made.rewritten:
-        yield f"Nothing is written yet: {summary(made.changes)}"
+        yield f"No file is written yet: {summary(made.changes)}"
 
 
 def _preview(rewritten: Sequence[RewrittenFile]) -> Iterator[str]:
@@ -185,9 +185,9 @@ def _block(each: Match) -> str:
 def _overlap(overlap: Overlap) -> str:
     pair = f"{_site(overlap.first)} and {_site(overlap.second)}"
     fate = (
-        "nothing is changed in this file; try its ops one after the other"
+        "no change is made in this file; try the ops one at a time"
         if overlap.held
-        else "the second lies inside the first, which alone is replaced; call again once that is applied"
+        else "the second is inside the first, so only the first is replaced; call again after it is applied"
     )
     return f"Overlap in {quoted(overlap.path)}, {pair}: {fate}."
 
@@ -199,9 +199,11 @@ def _site(each: Match) -> str:
 
 def _cut_off(cut: Cut) -> str:
     if cut.limit == "files":
-        return f"{_not_looked_at(cut)}: name fewer paths, or raise max_files."
-    left = f"{_many(cut.more, 'more replacement is', 'more replacements are')} not in it, from {quoted(cut.at)} on"
-    return f"{left}: call again once it is applied, narrow it by paths or glob, or raise max_matches."
+        return f"{_not_looked_at(cut)}: pass fewer paths, or increase max_files."
+    left = f"{_many(cut.more, 'more replacement is', 'more replacements are')} not included, from {quoted(cut.at)} on"
+    return (
+        f"{left}: call again after this change is applied, narrow the search by paths or glob, or increase max_matches."
+    )
 
 
 def _narrow(line: str) -> str:

@@ -30,7 +30,8 @@ class _Variable:
 
 @noun
 class Template:
-    """A parsed rewrite. The ``fragments`` are the texts around the ``variables``; there is always one fragment more."""
+    """A parsed rewrite. The ``fragments`` are the texts around the ``variables``; there is one fragment more than
+    variables."""
 
     fragments: tuple[str, ...]
     variables: tuple[_Variable, ...]

@@ -43,7 +43,9 @@ async def examine_all(
             group.create_task(in_thread(lambda worker=worker: worker.work(work), on_cancel=worker.stop))
     tried = [worker for worker in workers if worker.tried]  # another worker may have taken everything
     if tried and all(worker.gave_up for worker in tried):
-        raise ToolFailure("The engine of structural search cannot be run here: it ends as soon as it is started.")
+        raise ToolFailure(
+            "The engine of structural search cannot run on this machine: it exits as soon as it is started."
+        )
     return [each for batch in work.results for each in batch]
 
 
@@ -66,8 +68,8 @@ def _batches(files: Sequence[SourceFile]) -> Iterator[Batch]:
 
 
 class _Work:
-    """The queue of batches, shared by the threads of the workers. Beyond the limit on matches only their number is
-    stored, to save memory."""
+    """The queue of batches, shared by the threads of the workers. Beyond the limit on matches only the number of
+    matches is stored, to save memory."""
 
     def __init__(self, batches: Sequence[Batch], most: int, progress: ScanProgress) -> None:
         self.todo = deque(enumerate(batches))
@@ -122,7 +124,7 @@ class _Worker:
 
     def _alone(self, file: SourceFile) -> FileResult:
         results = self._examined((file,))
-        return results[0] if results else left_out(file, "crashed", "the engine died of it, or took too long")
+        return results[0] if results else left_out(file, "crashed", "the engine crashed on the file, or took too long")
 
     def _examined(self, batch: Batch) -> list[FileResult] | None:
         """Return the results of a batch, or None if the process ended first."""
