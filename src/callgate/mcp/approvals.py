@@ -27,7 +27,7 @@ class ApprovedDefinitions:
     """The approved tool definitions, by server and tool.
 
     server  the identity of a server: name and, for a project's server, the project
-    tool    the tool's name as rules use it
+    tool    the name of the tool in rules
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -45,7 +45,7 @@ class ApprovedDefinitions:
             self._known = self._read()
 
     def before(self, server: str, tool: str) -> str | None:
-        """Return the text of the approved definition, or None if none is approved."""
+        """Return the text of the approved definition, or None if no definition is approved."""
         return self._known.get(server, {}).get(tool)
 
     def approve(self, server: str, tool: str, definition: Definition) -> None:
@@ -91,7 +91,7 @@ class ApprovedDefinitions:
 
 def definition_check() -> Check:
     """Return the check that asks the user about a changed definition, and about a new definition that reads like an
-    instruction. It asks regardless of rules and remembered answers."""
+    instruction. The check asks even if a rule or a remembered answer allows the call."""
 
     def judge(case: Case) -> Ask | None:
         concern = facts_of(case.tool).concern

@@ -23,12 +23,12 @@ _NO_MESSAGE = b"null"
 
 
 class TooLarge(httpx2.StreamError):
-    """A response body exceeds the size limit. The SDK reports this as the error of the request."""
+    """Raised if a response body exceeds the size limit. The SDK reports it as the error of the request."""
 
 
 class BoundedStream(httpx2.AsyncByteStream):
-    """A response body that fails if the body, or one of its events, exceeds the size limit. It is read within the
-    ``rate`` limit of the server and yields only complete events."""
+    """A response body that raises an error if the body, or an event in it, exceeds the size limit. The body is read
+    within the ``rate`` limit of the server and yields only complete events."""
 
     def __init__(self, inner: httpx2.AsyncByteStream, rate: RateLimit, *, events: bool) -> None:
         self._inner = inner

@@ -42,7 +42,7 @@ def outward_only(
     own = httpx2.URL(url)
 
     async def near(there: httpx2.URL) -> list[bool]:
-        """Return for each address of the host whether the address is private."""
+        """Return a value for each address of the host: True if the address is private."""
         if is_private(_literal(there.host)):
             return [True]
         try:

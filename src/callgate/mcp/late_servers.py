@@ -69,8 +69,8 @@ class WaitingTool(Named):
 
 
 class EarlyTool:
-    """A tool of a server that is connecting. A call waits in the gate until the server is connected, is judged with the
-    definition of the server, and is sent then; see ``connection_check``.
+    """A tool of a server that is connecting. A call waits in the gate until the server is connected. Then the call is
+    judged by the definition from the server, and sent; see ``connection_check``.
 
     awaited  the ids of the calls for which ``connection_check`` has found the tool
     """
@@ -125,9 +125,9 @@ def connection_check(
     servers: Mapping[str, Server], awaited: set[str], waits: Callable[[str, str], None] = lambda call_id, text: None
 ) -> Check:
     """Return the check that waits until the server of a call is connected, before other checks judge the call. If the
-    tool does not exist then, the call is allowed, because its tool sends nothing.
+    connected server does not have the tool, the call is allowed, because an EarlyTool then sends nothing.
 
-    waits  called with the id of a call that waits and a text for the user
+    waits  a callback that receives the id of a waiting call and a text for the user
     """
 
     def judge(case: Case) -> Awaitable[Verdict | Hooked] | None:

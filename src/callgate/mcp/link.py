@@ -44,7 +44,7 @@ logging.getLogger("mcp").addHandler(logging.NullHandler())  # keeps its warnings
 class LinkEvents:
     """Callbacks for messages that a server sends without a request.
 
-    changed   called with tools, prompts or resources when that list changed
+    changed   called with ``tools``, ``prompts`` or ``resources`` when this list has changed
     resource  called with the address of a changed resource
     elicit    called with the JSON of an elicitation; returns an action and the content
     ended     called with a sentence when the connection is lost

@@ -11,7 +11,7 @@ INSTALL = "MCP servers need a package: pip install 'callgate[mcp]'"
 
 
 class LinkFault(Exception):
-    """A request to a server failed. If ``lost``, the connection cannot be used any more."""
+    """Raised if a request to a server failed. ``lost`` is True if the connection cannot be used any more."""
 
     def __init__(self, text: str, *, lost: bool = False) -> None:
         super().__init__(text)
@@ -19,7 +19,7 @@ class LinkFault(Exception):
 
 
 class NeedsLogin(Exception):
-    """The server requires a login, but the user cannot be asked now."""
+    """Raised if the server requires a login, but the user cannot be asked now."""
 
 
 class NotInstalled(Exception):
@@ -28,7 +28,7 @@ class NotInstalled(Exception):
 
 @noun
 class ConnectionFault:
-    """The reason why a connection ended. If ``final``, a retry would fail too."""
+    """The reason why a connection ended. ``final`` is True if a retry would fail too."""
 
     text: str
     final: bool = False

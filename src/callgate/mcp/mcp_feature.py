@@ -22,7 +22,8 @@ from callgate.words.tool_search import EXECUTE
 
 NAME = "mcp"
 MOST_MENTIONED = 20
-"""The most resources that are read for one message. The user and the model are informed if there are more."""
+"""The maximum number of resources that are read for one message. If there are more, the user and the model are
+informed."""
 _LONGEST = 2_000
 _MENTION = re.compile(r"""(?:^|(?<=[\s(\[{]))@(?:"([^"\n]+)"|([^\s"]+))""")
 _END = ",.;:!?)]}>'"

@@ -32,8 +32,8 @@ def is_valid(tool: str) -> bool:
 
 
 def tool_names(server: str, tools: Iterable[str]) -> dict[str, str]:
-    """Return the full tool names by the names that the server uses; invalid names are omitted. A full name that is too
-    long or already used ends with a hash of the original name."""
+    """Return the full name of each tool by the name that the server uses; tools with invalid names are omitted. If a
+    full name is too long or already used, it ends with a hash of the original name."""
     plain = {tool: f"mcp__{server}__{tool.replace('.', '_')}" for tool in dict.fromkeys(tools) if is_valid(tool)}
     found: dict[str, str] = {}
     for tool, name in sorted(plain.items(), key=lambda pair: "." in pair[0]):

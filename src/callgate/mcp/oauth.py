@@ -1,8 +1,8 @@
 """Login to servers with OAuth 2.1.
 
-The SDK does discovery, registration, PKCE, the check of the issuer and the refresh of tokens. This module shows the
+The SDK performs discovery, registration, PKCE, the check of the issuer and the refresh of tokens. This module shows the
 login address, listens for the redirect and stores the tokens. The listener is on the loopback interface; its port is
-part of the client registration and stored with it. Addresses are shown to the user and never passed to a program.
+part of the client registration and stored with it. Login addresses are shown to the user and never passed to a program.
 """
 
 import asyncio
@@ -53,9 +53,11 @@ Show = Callable[[str, Awaitable[object]], Awaitable[None]]
 
 
 class KeptTokens:
-    """Stores the tokens and the client registration of one server, as the SDK's token storage. It also stores the
-    expiry of the tokens and the endpoints, which the SDK does not. Tokens that were stored for another ``url`` are not
-    returned, so a changed configuration sends no token to another host."""
+    """Stores the tokens and the client registration of one server, as the SDK's token storage.
+
+    The expiry of the tokens and the endpoints are stored too, which the SDK does not store. Tokens that were stored
+    for another ``url`` are not returned, so a changed configuration sends no token to another host.
+    """
 
     def __init__(self, server: str, url: str, store: TokenStore) -> None:
         self._name = server

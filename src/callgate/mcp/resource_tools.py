@@ -111,7 +111,7 @@ def _server_of(given: Given) -> str:
     return given.server
 
 
-def login_tool(server: Server) -> FunctionTool[..., Any]:
+def login_tool(server: Server) -> FunctionTool[Any]:
     """Return the tool that asks the user to log in to a server and then connects the server."""
 
     async def log_in() -> str:

@@ -46,7 +46,7 @@ class OAuthClient:
 class ServerConfig:
     """The configuration of one server, with its variables not yet replaced.
 
-    trusted         the annotations of its tools are trusted; a file of the project cannot set this
+    trusted         True if the annotations of its tools are trusted; a file of the project cannot set this
     headers_helper  a command that prints more headers as a JSON object
     """
 

@@ -57,7 +57,7 @@ class ServerLog:
                 self._unwritten.append(line)
 
     def refuse(self, text: str) -> None:
-        """Count output that is not a message, and log the first pieces of it."""
+        """Count a piece of output that is not a message. Only the first such pieces are logged."""
         self._refused += 1
         self._first = self._first or clean(self._mask(text), _LONGEST_SAMPLE)
         if self._refused <= _MOST_REFUSED:
@@ -65,7 +65,8 @@ class ServerLog:
 
     @property
     def noise(self) -> str:
-        """The number of outputs that were not messages, with the first output; an empty string if there were none."""
+        """A text with the number of outputs that were not messages, and the first of these outputs; empty if there
+        were none."""
         first = f"{self._refused:,}, first: {self._first!r}"
         return f"invalid lines in its output: {first}" if self._refused else ""
 

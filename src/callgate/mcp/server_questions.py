@@ -20,8 +20,8 @@ _MOST_TRIES = 5
 class RunningCall:
     """A call with a timeout that cancels its task. The timeout is paused while the user is asked.
 
-    expired   the task was cancelled because the timeout has passed
-    declined  the user declined a question of the server, so further questions during this call are declined
+    expired   True if the task was cancelled because the timeout has passed
+    declined  True if the user declined a question of the server; further questions during this call are then declined
     """
 
     def __init__(self, clock: Clock, seconds: float) -> None:
@@ -34,7 +34,7 @@ class RunningCall:
 
     @contextmanager
     def waiting(self) -> Generator[None]:
-        """Stop the timeout of the call inside the block, and restart it from the beginning afterwards."""
+        """Stop the timeout of the call in the ``with`` block, and restart it from the beginning after the block."""
         self._timer.cancel()
         try:
             yield
@@ -108,8 +108,8 @@ class ServerQuestions:
             return _DECLINED
 
     async def _form(self, says: str, schema: Mapping[str, Any], message: str) -> Elicited:
-        """Ask the user to fill in a form. Repeat the question while an answer violates the schema, because the server
-        would fail the call."""
+        """Ask the user to fill in a form. Repeat the question while the answer violates the schema, because with
+        such an answer the call would fail."""
         fields = form_fields(schema, message)
         fault = ""
         for _ in range(_MOST_TRIES):
@@ -139,8 +139,8 @@ class ServerQuestions:
                 await asyncio.wait({asking})
 
     async def _ask(self, text: str, fields: Sequence[AskedField]) -> tuple[FieldAnswer, ...] | None:
-        """Ask one question at a time; others wait in a bounded queue. After a declined question, decline further
-        questions of the call."""
+        """Ask one question at a time; further questions wait in a bounded queue. If the user declines a question,
+        decline further questions of the call."""
         if self._waiting >= _MOST_WAITING:
             return None
         self._waiting += 1

@@ -29,10 +29,10 @@ def result_of(answer: Mapping[str, Any], definition: Definition) -> Result:
     """
     content = [*_contents(answer.get("content") or ())]
     structured = answer.get("structuredContent")
-    if structured is not None:
-        text = json.dumps(structured, ensure_ascii=False)
-        if not any(isinstance(part, Text) and _says(part.text, structured) for part in content):
-            content.append(Text(text))
+    if structured is not None and not _repeats(
+        [each.text.removeprefix("\n") for each in content if isinstance(each, Text)], structured
+    ):
+        content.append(_on_own_line(Text(json.dumps(structured, ensure_ascii=False)), content))
     if answer.get("isError"):
         return Result(tuple(content) or (Text("The server says that it failed."),), is_error=True, code="tool_error")
     fault = "" if definition.output is None else first_fault(definition.output, structured)
@@ -75,9 +75,16 @@ def _contents(blocks: Sequence[Mapping[str, Any]]) -> tuple[Content, ...]:
     for part in (part for block in blocks for part in _content(block)):
         others += not isinstance(part, Text)
         if isinstance(part, Text) or others <= MOST_PARTS:
-            found.append(part)
+            found.append(_on_own_line(part, found))
     more = others - MOST_PARTS
     return (*found, Text(f"[{more:,} more images and resources are omitted]")) if more > 0 else tuple(found)
+
+
+def _on_own_line(part: Content, before: Sequence[Content]) -> Content:
+    """Return the content part. If it is text and follows another text, the result begins on a new line."""
+    last = before[-1] if before else None
+    joins = isinstance(part, Text) and isinstance(last, Text) and last.text and not last.text.endswith("\n")
+    return Text(f"\n{part.text}") if joins and isinstance(part, Text) else part
 
 
 def _content(block: Mapping[str, Any]) -> tuple[Content, ...]:
@@ -126,10 +133,18 @@ def _size(data: str) -> int:
     return len(data) * 3 // 4
 
 
-def _says(text: str, value: object) -> bool:
-    if value == {"result": text}:
-        return True
-    try:
-        return json.loads(text) == value
-    except (ValueError, RecursionError):
+def _repeats(texts: Sequence[str], structured: object) -> bool:
+    """Return True if the texts contain the whole structured content. One of the texts may be its JSON. If the server
+    wraps a value or a list as ``{"result": …}``, the texts may be the value or the items of the list."""
+    read = [*map(_read, texts)]
+    if not read:
         return False
+    one = ({"result": texts[0]}, {"result": read[0]}) if len(read) == 1 else ()
+    return structured in (*read, *one, {"result": [*texts]}, {"result": read})
+
+
+def _read(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

@@ -1,5 +1,5 @@
 """The tools and prompts of a server, made from the lists that the server sends. The gate decides their calls like all
-others."""
+other calls."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
@@ -27,8 +27,8 @@ class ToolServer:
 
     name      the server's name in the names of its tools
     identity  the key under which approvals are stored
-    trusted   the annotation ``readOnlyHint`` is used
-    call      sends one call
+    trusted   True if the annotation ``readOnlyHint`` is used
+    call      a callback that sends one call
     """
 
     name: str
@@ -104,8 +104,8 @@ def prompts_of(listed: Sequence[Mapping[str, Any]], log: Log) -> tuple[Mapping[s
         arguments = [*(each.get("arguments") or ())]
         if not all(is_valid(str(named["name"])) for named in (each, *arguments)):
             log(
-                f"the prompt {str(each['name'])[:80]!r} is ignored: its names must have 1 to 64 characters: A-Z a-z "
-                "0-9 _ . -"
+                f"the prompt {str(each['name'])[:80]!r} is ignored: its name and argument names must have 1 to 64"
+                " characters: A-Z a-z 0-9 _ . -"
             )
             continue
         about = clean(str(each.get("description") or each.get("title") or ""), _LONGEST_HELP)

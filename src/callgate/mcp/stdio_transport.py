@@ -114,7 +114,7 @@ class OutputLines(SdkStream):
             self._split()
 
     def _split(self) -> None:
-        """Parse buffered lines until one must be parsed in a thread or other tasks get a turn."""
+        """Parse buffered lines. Stop at a line that must be parsed in a thread, and regularly for other tasks."""
         for _ in range(_LINES):
             if self._parsing or not self._unread:
                 break

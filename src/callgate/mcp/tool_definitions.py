@@ -42,7 +42,7 @@ class Definition:
     """A cleaned definition of a tool.
 
     given  the name that the server uses
-    hints  the annotations; only ``readOnlyHint`` is used, and only of a trusted server
+    hints  the annotations; only ``readOnlyHint`` is used, and only if the server is trusted
     """
 
     given: str
@@ -112,8 +112,8 @@ def difference(before: str, after: str, most: int = 40) -> str:
 
 
 def _cleaned(node: object, depth: int) -> object:
-    """Return a schema with its texts cleaned. Names and values are not changed: raise ValueError if one contains hidden
-    characters."""
+    """Return a schema with its texts cleaned. Names and values are not changed. Raise ValueError if a name or a
+    value contains hidden characters."""
     if depth > _DEEPEST:
         raise ValueError("its schema is nested too deeply")
     if isinstance(node, dict):

@@ -33,7 +33,7 @@ def listen(host: str, port: int) -> socket:
         made.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
         made.bind((host, port))
         if made.getsockname()[0] in _EVERY_ADDRESS:
-            raise OSError("--host names the one address that clients use: it is compared with that of each request")
+            raise OSError("--host must be the address that clients use: each request must have the same address")
         made.listen()  # clients may connect as soon as the address is printed
     except (OSError, TypeError) as error:  # TypeError: the name cannot be encoded
         made.close()
@@ -80,9 +80,9 @@ class HttpGuard:
             [value for name, value in headers if name == wanted] for wanted in (b"host", b"origin", b"authorization")
         )
         if len(hosts) != 1 or hosts[0].lower() not in self._names:
-            return 421, "This server is not addressed by that name."
+            return 421, "The Host header is not the address of this server."
         if any(origin.lower() not in self._origins for origin in origins):
-            return 403, "Pages of other sites may not use this server."
+            return 403, "Web pages of other sites may not use this server."
         if len(tokens) != 1 or not compare_digest(tokens[0], self._token):
             return 401, "The token is missing or wrong."
         return None
@@ -124,7 +124,7 @@ class HttpServer:
         await self._uvicorn.serve([bound])
 
     def stop(self) -> None:
-        """Stop the server. Open requests have one second to end; a second call ends them at once."""
+        """Stop the server. Open requests get one second to end. A second call of ``stop`` ends them at once."""
         if self._uvicorn is not None:
             self._uvicorn.force_exit = self._uvicorn.should_exit
             self._uvicorn.should_exit = True

@@ -31,9 +31,9 @@ _DEEPEST = 100  # levels of structured content; the SDK reads at most 200
 
 
 def tools_of(session: Session) -> list[Tool]:
-    hints = session.hints()
+    hints = session.controls.hints()
     found: list[Tool] = []
-    for spec in session.tool_specs:
+    for spec in session.controls.tool_specs:
         about = hints[spec.name]
         annotations = ToolAnnotations(
             title=about.title,

@@ -69,7 +69,7 @@ def schema_of(question: Question) -> dict[str, Any]:
     if not question.asks:
         answers = [YES, *(f"{_ALWAYS}{visible(each.label)}" for each in question.choices), NO]
         answer = {"type": "string", "title": "Answer", "enum": answers}
-        note = {"type": "string", "title": "Note", "description": "With a no: what to do instead."}
+        note = {"type": "string", "title": "Note", "description": "If the answer is no: what to do instead."}
         return {"type": "object", "properties": {"answer": answer, "note": note}, "required": ["answer"]}
     properties: dict[str, Any] = {}
     for number, field in enumerate(question.asks, start=1):
@@ -84,7 +84,7 @@ def answer_of(question: Question, action: str, content: Mapping[str, Any] | None
     """Return the answer that a completed form contains. An empty form is a refusal."""
     given = content or {}
     if action != "accept":
-        return question.no(f"The person at the client said {action}.", door=DOOR)
+        return question.no(f"The user of the client chose {action}.", door=DOOR)
     if question.asks:
         answers = [_field_answer(number, given) for number in range(1, len(question.asks) + 1)]
         fault = answers_fault(question.asks, answers)
@@ -102,9 +102,12 @@ def unasked(question: Question) -> Confirmation:
     """Return the refusal for a client without forms. If a rule could allow the call, the text names the command that
     adds rules."""
     why = question.reason or question.by
-    told = f"It needs a person's yes, and this client cannot be asked (it has no elicitation). {why.rstrip('.')}."
+    told = (
+        "The call needs the approval of a user, but this client cannot ask one (it does not support elicitation). "
+        f"{why.rstrip('.')}."
+    )
     if question.choices:
-        told += " A person can allow such calls with `callgate policy add allow RULE`, or serve with --allow RULE."
+        told += " To allow such calls, run `callgate policy add allow RULE`, or start the server with --allow RULE."
     return question.no(told, by="callgate mcp serve", door=DOOR)
 
 

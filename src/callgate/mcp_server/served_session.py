@@ -96,7 +96,7 @@ class ServedSession:
     async def aclose(self) -> None:
         """Cancel the running calls and their processes, and close the session."""
         if self._calls:
-            self.post(Interrupt("The client is gone."))
+            self.post(Interrupt("The client has disconnected."))
         await self.session.aclose()
 
     def _on_event(self, path: AgentPath, number: int, event: object) -> None:

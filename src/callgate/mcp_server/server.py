@@ -1,8 +1,8 @@
 """The handlers of client requests: list of tools, calls, progress, questions, cancels.
 
 Questions are sent to the user of the client. With protocol versions up to 2025-11-25 the server sends the client a
-request while the call waits. With 2026-07-28 a server sends no requests: the call ends with the question, and the
-client calls again with the answer. The answer is used if the question is still the same.
+request while the call waits. With version 2026-07-28 a server sends no requests: the call ends with the question, and
+the client calls again with the answer. The answer is used if the question is still the same.
 """
 
 from __future__ import annotations
@@ -42,13 +42,15 @@ from callgate.words.events import CallProgressed
 Context = ServerRequestContext[Any, Any]
 
 INSTRUCTIONS = (
-    "Files, commands and pages of the workspace {root}. Each call is judged by the rules of the workspace, and may be "
-    "put to a person. Edits are shown first: the answer has a diff and an id, and `resolve` with that id applies or "
-    "discards exactly that."
+    "Files, commands and pages of the workspace {root}. Each call is checked against the rules of the "
+    "workspace and may "
+    "need the approval of the user. Edits are shown first: the result has a diff and an id, and `resolve` with "
+    "that id applies or "
+    "discards exactly this change."
 )
 _INPUT = "question"  # name of the input that the client has to provide
-_WHICH = "Say which action: pass the id that staging it gave."
-_AGAIN = "Its question was sent to the client, which calls again with the answer."
+_WHICH = "Pass the id of the action, which the result of the staging call contains."
+_AGAIN = "The question was sent to the client, which repeats the call with the answer."
 
 
 class McpToolServer:
@@ -76,7 +78,7 @@ class McpToolServer:
         served = await self._served(ctx)
         if params.name not in served.session.tool_names:
             known = ", ".join(served.session.tool_names)
-            raise MCPError(code=INVALID_PARAMS, message=f"Unknown tool: {params.name}. There are {known}")
+            raise MCPError(code=INVALID_PARAMS, message=f"Unknown tool: {params.name}. Tools: {known}")
         arguments = params.arguments or {}
         if missing_id(params.name, arguments):
             return result_of(Result.failed("invalid_arguments", _WHICH, effects="none"))
@@ -141,7 +143,7 @@ class McpToolServer:
                 message_of(question, self._root), schema_of(question), related_request_id=ctx.request_id
             )
         except (MCPError, ValidationError) as error:
-            call.answer(question.no(f"The client could not ask: {error}", by="callgate mcp serve"))
+            call.answer(question.no(f"The client could not ask the user: {error}", by="callgate mcp serve"))
         else:
             call.answer(answer_of(question, answer.action, answer.content))
 
