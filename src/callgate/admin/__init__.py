@@ -1,7 +1,5 @@
-"""Plain functions over layer 2 and assembly that the interfaces share: sessions, servers, settings, checks.
-
-The functions block. A module is imported when it is first used, so that the command line starts fast.
-"""
+"""Functions that all interfaces share: sessions, MCP servers, settings, checks. They call the packages of layer 2
+and ``assembly``, and block. A module is imported at its first use, so that the command line starts fast."""
 
 from importlib import import_module
 from types import ModuleType

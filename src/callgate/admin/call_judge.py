@@ -1,4 +1,4 @@
-"""Judges calls that are not made. Tools are known by name only, and nothing runs."""
+"""Decides about tool calls without running them. Only the names of the tools are needed."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -48,8 +48,8 @@ class Ruling:
 class CallToJudge:
     """A call and the rules to judge it by.
 
-    mode  None: the mode of the settings file, or ``default``
-    root  the workspace, which need not exist; empty: the current folder
+    mode  the permission mode; None for the mode of the settings file, or ``default``
+    root  the workspace, which need not exist; empty for the current folder
     """
 
     tool: str
@@ -89,8 +89,8 @@ class CallJudge:
     def _compile(
         self, allow: tuple[str, ...], ask: tuple[str, ...], deny: tuple[str, ...], root: str
     ) -> tuple[CheckGate, Rulebook] | str:
-        """Compile the rules. Return the fault of a rule that the caller passed, if there is one. A fault of the
-        settings file is not returned: it makes the gate deny every call."""
+        """Return the gate and the compiled rules. If a rule that the caller passed is invalid, return a description
+        of the fault instead. A fault in the settings file is not returned, because the gate then denies every call."""
         given, settings = settings_of_arguments("command line", allow=allow, ask=ask, deny=deny).rules, self._settings
         faults = Rulebook.of(given, root=root, home=self._home).faults
         if faults:

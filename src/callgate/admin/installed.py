@@ -37,9 +37,9 @@ InstallKind = Literal["pipx", "uv tool", "editable", "git", "folder", "uv", "pip
 
 @noun
 class Installation:
-    """The way in which Callgate was installed.
+    """The method by which Callgate was installed.
 
-    place  the folder or address of the source; empty for a package index
+    place  the folder or URL of the source; empty for a package index
     """
 
     kind: InstallKind
@@ -84,8 +84,8 @@ class Installation:
 class AppPackage:
     """A package of the extra ``app``.
 
-    version  empty if it is not installed
-    needed   True if the agent does not run without it
+    version  the installed version; empty if the package is not installed
+    needed   True if the agent does not run without the package
     """
 
     name: str
@@ -102,7 +102,7 @@ def find_installation() -> Installation:
 
 
 def installation_of(direct_url: str | None, installer: str | None, prefix: Path) -> Installation:
-    """Return how Callgate was installed, from the files that pipx, uv and pip write."""
+    """Return the installation method, read from the files that pipx, uv and pip write."""
     if (prefix / "pipx_metadata.json").exists():
         return Installation("pipx", __version__)
     if (prefix / "uv-receipt.toml").exists():

@@ -1,4 +1,4 @@
-"""Finds calls that may have changed something and have no change in the history."""
+"""Finds calls that may have changed something, but for which the history has no change."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -19,9 +19,9 @@ from callgate.words.noun import noun
 
 @noun
 class OtherCall:
-    """A call that may have changed something, and has no change in the history.
+    """A call that may have changed something, but for which the history has no change.
 
-    what  its command, or its first text argument
+    what  the command of the call, or its first text argument
     """
 
     id: str
@@ -44,7 +44,7 @@ def _had_effects(call: Entry) -> bool:
 
 
 class LoggedCalls:
-    """The calls of a whole log. Rewound calls are included, because their effects on files remain."""
+    """All calls in a log. Rewound calls are included, because their effects on files remain."""
 
     def __init__(self, log: Path) -> None:
         """Read the log. Raise JournalError if the file is not a log."""
@@ -70,7 +70,8 @@ class LoggedCalls:
 def other_calls(
     logged: LoggedCalls, history: Sequence[Kept], picked: Sequence[Kept], wanted: Undo
 ) -> tuple[OtherCall, ...]:
-    """Return the calls in the scope of an undo. ``picked`` are the changes that the undo reverts."""
+    """Return the calls in the scope of an undo that may have changed something and that the undo cannot revert.
+    ``picked`` has the changes that the undo reverts."""
     if wanted.change is not None or wanted.scope == "call":
         return ()
     calls: Iterable[Entry] = logged.calls
@@ -83,7 +84,7 @@ def other_calls(
 
 
 def _told(arguments: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the command, then every text argument."""
+    """Yield the argument ``command``, then every argument that is a string."""
     command = arguments.get("command")
     if isinstance(command, str):
         yield command

@@ -19,7 +19,7 @@ from callgate.words.noun import noun
 
 @noun
 class KeyRow:
-    """A key: its origin, its last characters, and a fault that makes it unusable."""
+    """The key of a provider: its origin, its last characters, and the fault if the key is unusable."""
 
     provider: str
     origin: str
@@ -33,7 +33,8 @@ def check_provider(provider: str) -> None:
 
 
 def store_key(provider: str, key: str) -> tuple[str, str | None]:
-    """Store a key. Return its place, and the environment variable that is set and takes precedence."""
+    """Store a key. Return the place where it is stored, and the environment variable that overrides it, if one is
+    set."""
     source, store = _parts()
     row = source.catalogue.servers[_known(source, provider)]
     place = store.store(provider, key)
@@ -41,7 +42,8 @@ def store_key(provider: str, key: str) -> tuple[str, str | None]:
 
 
 def remove_key(provider: str) -> str | None:
-    """Remove a stored key. Return the environment variable that still holds one. UsageError if none was stored."""
+    """Remove a stored key. Return the environment variable that still contains a key, if there is one. Raise
+    UsageError if no key was stored."""
     source, store = _parts()
     row = source.catalogue.servers.get(provider)
     variables = () if row is None else row.key_variables
@@ -52,7 +54,7 @@ def remove_key(provider: str) -> str | None:
 
 
 def list_keys() -> list[KeyRow]:
-    """Return every key that would be used. A key_command is named and not run."""
+    """Return a row for each key in use. A key_command is listed, but not run."""
     config = load_config()
     source, store = _parts()
     found: list[KeyRow] = []
@@ -91,7 +93,7 @@ def model_to_test(wanted: str | None) -> str:
 
 
 async def probe_model(name: str, config: Config | None = None) -> AsyncGenerator[ProbeResult]:
-    """Yield the result of each probe of a model. ``config`` defaults to that of the current folder."""
+    """Yield the result of each probe of a model. ``config`` defaults to the settings of the current folder."""
     clock = LoopClock()
     model = model_source(config or load_config(), clock=clock).open(name)
     try:
@@ -121,13 +123,13 @@ def _known(source: ModelSource, provider: str) -> str:
 
 
 def provider_names() -> tuple[str, ...]:
-    """Return the vendors that Callgate ships with; providers of a person's own settings are not included."""
+    """Return the names of the built-in providers, without providers from the user's settings."""
     return tuple(Catalogue().vendors)
 
 
 def first_run_page(config: Config) -> str:
-    """Return human-readable lines about how to get a model. Return an empty text if a model or a key is configured.
-    Only local servers are asked for their models."""
+    """Return lines that explain how to set up a model, or an empty string if a model or a key is configured.
+    Requests for a list of models are sent to local servers only."""
     source = model_source(config)
     if config.models.default is not None or source.first_with_key() is not None:
         return ""

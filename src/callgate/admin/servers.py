@@ -46,7 +46,7 @@ class FoundTool:
 
 @noun
 class TriedServer:
-    """A server, its state, and what a connection found: tools, log lines and notes."""
+    """The result of connecting one server: its state, its tools, the lines of its log, and notes."""
 
     config: ServerConfig
     state: ServerState
@@ -57,7 +57,7 @@ class TriedServer:
 
 @noun
 class AddedServer:
-    """A server that was written to ``file``, and the entry of this name that it replaced."""
+    """A server entry that was written to ``file``, and the earlier entry that it replaced."""
 
     config: ServerConfig
     file: Path
@@ -66,18 +66,18 @@ class AddedServer:
 
 
 def own_names() -> tuple[str, ...]:
-    """Return the names of the servers in the user's and the project's file, for completion."""
+    """Return the names of the servers in the user's and the project's file, for shell completion."""
     return tuple(each.name for each in _written(load_config()).servers)
 
 
 def _written(config: Config) -> ServerConfigs:
-    """Return the servers in the user's and the project's file, trusted or not."""
+    """Return the servers in the user's and the project's file, including untrusted servers."""
     own = ServerConfigs() if config.folder is None else read_file(config.folder / OWN_FILE, "user")
     return own + read_file(config.root / PROJECT_FILE, "project")
 
 
 def add_server(name: str, entry: Any, scope: ServerScope) -> AddedServer:
-    """Write the entry of a server, replacing an earlier one. Raise UsageError for an invalid entry."""
+    """Write the entry of a server, replacing an earlier entry with this name. Raise UsageError for an invalid entry."""
     file = _file(load_config(), scope)
     try:
         made, notes = read_server(name, entry, Origin(scope, str(file)))
@@ -116,7 +116,7 @@ def remove_server(name: str, scope: ServerScope) -> Path:
 
 
 def find_server(name: str) -> ServerConfig:
-    """Return the configuration of a server, trusted or not. Raise UsageError if there is no such server."""
+    """Return the configuration of a server, even if it is not trusted. Raise UsageError if there is no such server."""
     there = _written(load_config())
     for each in there.servers:
         if each.name == name or _is_named(name, each.name):
@@ -129,10 +129,8 @@ def find_server(name: str) -> ServerConfig:
 
 
 def list_servers(seconds: float = SECONDS, config: Config | None = None) -> tuple[list[TriedServer], tuple[str, ...]]:
-    """Connect all servers at once. Return each with its state, and notes about faults in files.
-
-    Servers of a folder that is not trusted are listed and not started.
-    """
+    """Connect all servers in parallel. Return each server with its state, and notes about faults in files. Servers
+    of an untrusted folder are listed, but not started."""
     config = config or load_config()
     found = server_configs(config, ServerFlags())
     rows = asyncio.run(_tried(config, found.servers, seconds))
@@ -148,7 +146,8 @@ def try_server(name: str, seconds: float = SECONDS) -> TriedServer:
 
 
 def log_in(name: str, show: Callable[[str], None]) -> TriedServer:
-    """Log in to a server. ``show`` gets the address that the user opens. Raise CallgateError if the login fails."""
+    """Log in to a server. ``show`` receives the address that the user must open. Raise CallgateError if the login
+    fails."""
     config = load_config()
     found = _startable(config, name)
     if found.transport == "stdio":
@@ -226,7 +225,7 @@ def _forget_login(config: Config, identity: str) -> bool:
 
 
 class _Shown:
-    """Shows the login address on the terminal and waits until the browser has returned."""
+    """Shows the login address to the user, then waits until it is cancelled."""
 
     def __init__(self, show: Callable[[str], None]) -> None:
         self._show = show
@@ -247,7 +246,7 @@ def _file(config: Config, scope: ServerScope) -> Path:
 
 
 def _key(whole: dict[str, Any], name: str) -> str | None:
-    """Return the key of a server in a file, given as it is written there or as it is spelled in tool names."""
+    """Return the key of a server in the file, or None. ``name`` is the key itself or its spelling in tool names."""
     keys: list[str] = [*whole["mcpServers"]]
     return next((key for key in keys if key == name), next((key for key in keys if _is_named(key, name)), None))
 

@@ -45,7 +45,7 @@ class SessionChanges:
 
 @noun
 class ChangedFile:
-    """The change of one file. Lines are counted only if it is ``shown`` as lines."""
+    """The change of one file. Added and removed lines are counted only if the file is ``shown`` as lines."""
 
     path: str
     source: str | None
@@ -57,7 +57,7 @@ class ChangedFile:
 
 @noun
 class ChangeDiff:
-    """The diff of a change. A byte of ``patch`` that is not UTF-8 is a lone surrogate."""
+    """The diff of a change. In ``patch``, bytes that are not UTF-8 are lone surrogates."""
 
     kept: Kept
     files: tuple[ChangedFile, ...]
@@ -69,7 +69,7 @@ class PlannedUndo:
     """The plan of an undo.
 
     found      None if there is nothing to undo
-    missing    the reason for that, if a change was named
+    missing    the reason why there is nothing to undo, if the caller named a change
     others     calls that cannot be undone
     recovered  changes that were finished or reverted after a crash
     """
@@ -96,7 +96,7 @@ class PlannedUndo:
 class ShownFile:
     """The diff of one changed file.
 
-    hunks  the lines of its diff from the first ``@@`` on; empty if it is not shown as lines
+    hunks  the lines of the diff from the first ``@@`` on; empty if the file is not shown as lines
     """
 
     file: ChangedFile
@@ -120,13 +120,14 @@ def _hunks(found: FileDiff) -> tuple[str, ...]:
 
 
 def read_changes(which: str | None) -> SessionChanges:
-    """Return the changes of a session: see ``Archive.find``."""
+    """Return the changes of a session. ``which`` identifies the session as in ``Archive.find``."""
     log = Archive().find(which)
     return _past(log, workspace_of(log))
 
 
 def read_all_changes() -> Sequence[SessionChanges]:
-    """Return the changes of every session of this workspace that has some, last used first."""
+    """Return the changes of each session of this workspace that has changes. The session that was used last comes
+    first."""
     found = [_past(Path(each.path), each.about.workspace) for each in Archive().here()]
     return [past for past in found if past.changes or past.faults]
 
@@ -175,8 +176,8 @@ def _no_such(past: SessionChanges, number: int) -> str:
 
 
 def plan_undo(which: str | None, wanted: Undo) -> PlannedUndo:
-    """Plan an undo. Changes that a crash interrupted are finished or reverted first, because only then the content
-    of the files is known."""
+    """Plan an undo. Changes that a crash interrupted are finished or reverted first, because the content of the
+    files is unknown until then."""
     from callgate.staging.workspace import changes_to_undo  # loads the runtime, which a list does not need
 
     log = Archive().find(which)
@@ -212,7 +213,6 @@ def take_back(planned: PlannedUndo) -> int | None:
 
 
 def _host(log: Path, root: Path) -> HistoryHost:
-    """Return the host of the session, with its history."""
     return HistoryHost(ChangeHistory(log.parent), log.stem, root, journal=log.parent / _APPLYING)
 
 

@@ -52,7 +52,7 @@ _SUFFIX = ".jsonl"
 class Shown:
     """The messages and calls of a session that were not rewound, or only its last messages.
 
-    named      the name of the session for another command
+    named      the name by which other commands find the session
     questions  open questions
     pending    staged actions
     waiting    queued prompts
@@ -145,7 +145,8 @@ def ago(at: float, now: float) -> str:
 
 
 class Archive:
-    """The stored sessions. Sessions of one workspace come first; an id also finds sessions of others."""
+    """The stored sessions. Sessions of this workspace come first; an id can also name a session of another
+    workspace."""
 
     def __init__(self, workspace: str | PathLike[str] | None = None, data: str | PathLike[str] | None = None) -> None:
         self._store = Store(workspace, data)
@@ -172,16 +173,16 @@ class Archive:
         return sorted(found, key=lambda each: (each.about.updated_at, each.session), reverse=True)
 
     def name(self, log: Path) -> str:
-        """Return the unique name of a log: the id of its session; for the log of an agent, its path in the data
+        """Return the unique name of a log: the id of its session or, for the log of an agent, its path in the data
         folder."""
         if log.parent.name != "agents":
             return log.stem
         return str(log.relative_to(self._store.data) if log.is_relative_to(self._store.data) else log)
 
     def find(self, which: str | None) -> Path:
-        """Return the log of a session. ``which`` is None or "latest" for the latest of this workspace, an id or a
-        beginning of one, a title, words of a prompt, ``session/name`` for a session inside it, or a file (a text with
-        a slash or that ends in .jsonl)."""
+        """Return the log of a session. ``which`` is an id, a prefix of an id, a title, words of a prompt,
+        ``session/name`` for a nested session, or a file (a text that contains a slash or ends in .jsonl). None and
+        "latest" select the latest session of this workspace."""
         if which is None or which == LATEST:
             return self._latest()
         if _is_file(which):
@@ -229,8 +230,8 @@ class Archive:
     # ---- shown --------------------------------------------------------------------------------------------------
 
     def show(self, which: str | None, tail: int | None = None) -> Shown:
-        """Return what was not rewound of a session, or its last ``tail`` messages. A message includes the results of
-        its calls."""
+        """Return the messages and calls of a session that were not rewound, or only its last ``tail`` messages. A
+        message includes the results of its calls."""
         log = self.find(which)
         with opened(log, which) as fd:
             _refuse_other(fd, log)
@@ -255,7 +256,8 @@ class Archive:
         )
 
     def audit(self, which: str | None) -> Audited:
-        """Return every decision on record, rewound ones included. ``faults`` counts the damaged places of the log."""
+        """Return every recorded decision, including decisions about rewound calls. ``faults`` is the number of
+        damaged places in the log."""
         log = self.find(which)
         with opened(log, which) as fd:
             _refuse_other(fd, log)
@@ -310,7 +312,8 @@ class Archive:
         return collect(self._store.data, now=time(), project=project, older_than=older_than, dry_run=dry_run)
 
     def remove(self, which: str) -> Sequence[Removed]:
-        """Remove one session with all its files. Return these. Raise SessionLocked while it is open."""
+        """Remove a session with all its files. Return the removed files. Raise SessionLocked while the session is
+        open."""
         log = self._exactly(which)
         try:
             return remove_unused(log, time())
@@ -318,7 +321,8 @@ class Archive:
             raise JournalError(f"session {log.stem} cannot be removed: {error.strerror or error}") from error
 
     def rename(self, which: str, title: str) -> Path:
-        """Set the title of a session; an empty one removes it. Return the log. Raise SessionLocked while it is open."""
+        """Set the title of a session and return its log. An empty title removes the title. Raise SessionLocked while
+        the session is open."""
         log = self._exactly(which)
         self._store.append(log, MetadataSet(time(), "title", title.strip() or None))
         return log
@@ -346,7 +350,8 @@ class Archive:
         return found[0]
 
     def holder(self, which: str | Path | None) -> tuple[Path, LockHolder | None, LockHolder]:
-        """Return the log, the process that has it open (None if none has), and the process that the lock file names."""
+        """Return the log, the process that has the log open or None, and the process that is recorded in the lock
+        file."""
         log = which if isinstance(which, Path) else self.find(which)
         if _is_file(which):
             _refuse_no_file(str(which))
@@ -357,8 +362,8 @@ class Archive:
 
 
 def _last(events: Sequence[Durable], count: int) -> tuple[Durable, ...]:
-    """Return the events from the start of the last ``count`` messages on. The events of a message precede it, so the
-    result starts after the message before. Results belong to the message with their calls."""
+    """Return the last ``count`` messages with their events and the results of their calls. The events of a message
+    come before the message in the log, so the result starts after the message before."""
     said = [at for at, event in enumerate(events) if isinstance(event, MessageAdded) and event.message.role != "tool"]
     if count >= len(said):
         return tuple(events)
@@ -367,8 +372,8 @@ def _last(events: Sequence[Durable], count: int) -> tuple[Durable, ...]:
 
 
 def write_file(path: Path, data: bytes, *, replace: bool) -> None:
-    """Write a file that only its owner can read. Raise FileExistsError unless an existing file may be replaced,
-    which happens as a whole."""
+    """Write a file that only its owner can read. If the file exists, replace it atomically, or raise FileExistsError
+    if ``replace`` is False."""
     if not replace or not os.path.lexists(path):
         write_new(path, data, 0o600)
     elif path.is_symlink() or path.is_file():
@@ -414,7 +419,7 @@ def _refuse_no_file(given: str) -> None:
 
 
 def _refuse_other(fd: int, log: Path) -> None:
-    """Raise JournalError for a file of which no line can be read."""
+    """Raise JournalError if no line of the file can be read."""
     if next(all_entries(fd), None) is not None:
         return
     size = os.fstat(fd).st_size
@@ -428,7 +433,8 @@ def _refuse_other(fd: int, log: Path) -> None:
 
 @contextmanager
 def opened(log: Path, which: str | None = None) -> Generator[int]:
-    """Open a log for reading. Raise JournalError if that fails, or if ``which`` names a file that is not regular."""
+    """Open a log for reading. Raise JournalError if the log cannot be opened, or if ``which`` names a file that is
+    not regular."""
     if which is not None and _is_file(which):
         _refuse_no_file(which)
     try:

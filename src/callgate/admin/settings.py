@@ -30,8 +30,8 @@ TablePath = tuple[str, ...]
 class SettingRow:
     """A setting with its effective value.
 
-    value    None if nothing is set and there is no default
-    origins  empty for a default; one for each rule of a list
+    value    the effective value; None if there is neither a value nor a default
+    origins  the places where the value is set, for a list one place for each rule; empty for a default
     """
 
     name: str
@@ -42,8 +42,8 @@ class SettingRow:
 
 
 def find_setting(config: Config, name: str) -> SettingRow:
-    """Return one setting by its whole name, such as ``providers.lab.base_url``. UsageError, with a suggestion, for an
-    unknown key."""
+    """Return one setting by its full name, such as ``providers.lab.base_url``. Raise UsageError, with a suggestion,
+    for an unknown name."""
     key, path = key_of(name)
     if "*" not in key.name:
         return next(row for row in list_settings(config) if row.name == name)
@@ -52,7 +52,8 @@ def find_setting(config: Config, name: str) -> SettingRow:
 
 
 def list_settings(config: Config) -> list[SettingRow]:
-    """Return every key in the order of the table; a key with ``*`` once for each value, or once without a value."""
+    """Return every key in the order of the table. A key with ``*`` is returned once for each value that is set, or
+    once without a value."""
     masker = Masker()
     tables = [*_named_tables(config)]
     rows: list[SettingRow] = []
@@ -80,7 +81,7 @@ def _rules(config: Config, key: Setting) -> SettingRow:
 
 
 def _named_tables(config: Config) -> Iterator[tuple[TablePath, Origin, Mapping[str, Any]]]:
-    """Return the effective tables of providers, model options and hooks, with paths and values."""
+    """Yield the effective tables of providers, model options and hooks, each with its path, origin and values."""
     lines: dict[TablePath, Origin] = {}
     for each in sorted(config.files, key=lambda file: file.layer == "managed"):
         if each.layer in ("managed", "user"):
@@ -135,7 +136,7 @@ def key_of(name: str) -> tuple[Setting, TablePath]:
     known = [key.name for key in SETTINGS]
     close = get_close_matches(name, known, 1) or [each for each in known if each.rpartition(".")[2] == name][:1]
     hint = f"did you mean {close[0]}?" if close else "list all settings with: callgate config list"
-    raise UsageError(f"there is no setting {shown(name)}: {hint}")
+    raise UsageError(f"unknown setting {shown(name)}: {hint}")
 
 
 def setting_names() -> tuple[str, ...]:

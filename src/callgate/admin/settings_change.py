@@ -1,7 +1,5 @@
-"""Changes one setting in a settings file: edits the text with ``tomlkit``, checks the new text, replaces the file.
-
-All functions block.
-"""
+"""Changes one setting in a settings file: edits the text with ``tomlkit``, checks the new text, and replaces the
+file. All functions block."""
 
 import os
 import tomllib
@@ -42,9 +40,9 @@ class ChangedSetting:
 
     file       the file that was edited
     row        the setting with its effective value
-    counts     False if another value overrides the change; ``notes`` say why
-    untrusted  the folder was trusted and is not any more
-    changed    the content of the file changed
+    counts     False if another value overrides the change; ``notes`` has the reason
+    untrusted  True if the folder was trusted before the change and is not trusted now
+    changed    True if the content of the file changed
     """
 
     file: Path
@@ -56,8 +54,8 @@ class ChangedSetting:
 
 
 def file_of(config: Config, layer: WritableLayer) -> Path:
-    """Return the settings file of a layer. A link in the user's folder is followed; a link of a repository may not lead
-    outside."""
+    """Return the settings file of a layer. A symbolic link in the user's folder is followed; a symbolic link in a
+    repository must not point outside the repository."""
     file = next(each.path for each in config.files if each.layer == layer)
     real = Path(os.path.realpath(file))
     if layer != "user" and not is_within(str(real), os.path.realpath(config.root)):
@@ -66,15 +64,15 @@ def file_of(config: Config, layer: WritableLayer) -> Path:
 
 
 def faults_in(config: Config, data: bytes, file: Path, layer: WritableLayer) -> tuple[SettingsFault, ...]:
-    """Return all faults of a settings file with this content, also of its rules."""
+    """Return all faults of a settings file with this content, including faults of its rules."""
     found = settings_in(data, file, layer, time())
     book = Rulebook.of(found.rules, root=str(config.root), home=str(config.home), now=time(), faults=found.faults)
     return book.faults
 
 
 def change_setting(config: Config, name: str, words: Sequence[str] | None, layer: WritableLayer) -> ChangedSetting:
-    """Set a value in the file of a layer, or remove it if ``words`` is None. The file is replaced as a whole after the
-    new content was checked; UsageError says why nothing was changed."""
+    """Set a value in the settings file of a layer, or remove it if ``words`` is None. The new content is checked
+    before the whole file is replaced. Raise UsageError with the reason if nothing was changed."""
     key, path = key_of(name)
     if path[0] == "hooks" or key.name.startswith("permissions.*"):
         raise UsageError(f"{name} is a field of a list of tables: write it with `callgate config edit --{layer}`")
@@ -131,7 +129,7 @@ def _decoded(data: bytes, file: Path) -> str:
 
 
 def _replace(file: Path, data: bytes) -> None:
-    """Replace the file atomically; its mode stays."""
+    """Replace the file atomically and keep its mode."""
 
     def keep_mode(number: int) -> None:
         if file.exists():
@@ -141,10 +139,9 @@ def _replace(file: Path, data: bytes) -> None:
 
 
 def edit_toml(text: str, path: tuple[str, ...], value: object) -> str:
-    """Return a TOML text with one value set, or removed if it is None; comments, order and blank lines stay.
-
-    UsageError if the text is not TOML, or if the value cannot be edited without a change of other values.
-    """
+    """Return a TOML text in which one value is set, or removed if the value is None. Comments, order and blank lines
+    are kept. Raise UsageError if the text is not TOML, or if the value cannot be edited without changing other
+    values."""
     try:
         import tomlkit
         from tomlkit.exceptions import TOMLKitError

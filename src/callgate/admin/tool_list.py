@@ -1,4 +1,4 @@
-"""Lists the tools of this folder: built-in, custom and unavailable ones."""
+"""Lists the tools of this folder: built-in tools, custom tools and unavailable tools."""
 
 import asyncio
 import re
@@ -31,7 +31,7 @@ class ToolRow:
 
     what    the first sentence of the description
     origin  the file of a custom tool
-    why     the reason why it is not available
+    why     the reason why the tool is not available
     """
 
     name: str
@@ -50,8 +50,8 @@ class ToolList:
 
 
 def list_tools(config: Config) -> ToolList:
-    """Return the tools of a session in this folder. Custom tools are loaded; those of a folder that is not trusted
-    are listed and not run. Blocks."""
+    """Return the tools of a session in this folder. Custom tools are loaded; custom tools of an untrusted folder are
+    listed without running them. Blocks."""
     shipped = shipped_tools(BUILTIN)
     loaded = asyncio.run(custom_tools(config, taken=BUILTIN))
     search = _search([*shipped, *loaded.tools], config)

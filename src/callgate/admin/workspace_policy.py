@@ -55,8 +55,9 @@ ORIGIN = "person at callgate policy"
 class KeptAnswer:
     """A remembered answer.
 
-    covers   what it covers, written like a rule
-    problem  the reason why it has no effect
+    covers   the calls that the answer covers, written as a rule
+    problem  the reason why the answer has no effect
+    hint     a note on a rule that was added by a command and may not have the intended effect
     """
 
     id: str
@@ -64,6 +65,7 @@ class KeptAnswer:
     covers: str
     expired: bool = False
     problem: str = ""
+    hint: str = ""
 
 
 def sandbox_of(config: Config) -> ProvenSandbox | None:
@@ -78,7 +80,7 @@ def sandbox_of(config: Config) -> ProvenSandbox | None:
 class WorkspacePolicy:
     """The settings, rules and remembered answers of a workspace. Faults of files are in ``faults``.
 
-    Raise UsageError for a wrong variable or argument.
+    Raise UsageError for an invalid environment variable or argument.
     """
 
     def __init__(self, root: AnyPath | None = None, *, mode: Mode | None = None) -> None:
@@ -93,20 +95,20 @@ class WorkspacePolicy:
 
     @property
     def faults(self) -> tuple[SettingsFault, ...]:
-        """Faults of settings. While there are any, every call is denied."""
+        """The faults of the settings. If there is a fault, every call is denied."""
         return self.rulebook.faults
 
     @property
     def notes(self) -> tuple[SettingsFault, ...]:
-        """Entries that are ignored, with the reason, and rules that may not mean what they seem to."""
+        """Notes about ignored entries, with the reason, and about rules that may not have the intended effect."""
         unused = (
             SettingsFault(f"{each.line.effect} {each.line.text}: {each.why}", each.line.origin)
             for each in self.rulebook.ignored
         )
         useless = (
-            SettingsFault(f"{each.id}, {each.policy.effect} {each.covers}: {each.problem}", Origin("remembered"))
+            SettingsFault(f"{each.id}, {each.policy.effect} {each.covers}: {why}", Origin("remembered"))
             for each in self.answers()
-            if each.problem
+            if (why := each.problem or each.hint)
         )
         untold = (
             SettingsFault(f"{hook.event} is not published yet, so this hook never runs", hook.origin)
@@ -123,7 +125,7 @@ class WorkspacePolicy:
                 yield SettingsFault(f"{rule.effect} {rule.text}: {found}", rule.origin)
 
     def _servers(self) -> list[str]:
-        """Return the names of the MCP servers; empty if no rule is about one."""
+        """Return the names of the MCP servers, or an empty list if no rule is about an MCP tool."""
         if not any(rule.tool.startswith("mcp__") for rule in self.rulebook.rules):
             return []
         from callgate.assembly.options import ServerFlags  # only where a rule is about one
@@ -134,8 +136,8 @@ class WorkspacePolicy:
     # ---- a call -------------------------------------------------------------------------------------------------
 
     def explain(self, tool: str, arguments: Mapping[str, Any]) -> tuple[Ruling, Explanation]:
-        """Return the decision about a call without hooks. Bash commands are judged as in a session: in the sandbox,
-        if one is in force."""
+        """Return the decision about a call; hooks are not run. Bash commands are judged as in a session: in the
+        sandbox, if a sandbox is in force."""
         config, memory = self.config, self.config.memory()
         policies = () if memory is None else memory.in_force()
         sandbox = sandbox_of(config) if tool == COMMANDS else None
@@ -153,7 +155,7 @@ class WorkspacePolicy:
     # ---- remembered answers -------------------------------------------------------------------------------------
 
     def answers(self) -> tuple[KeptAnswer, ...]:
-        """Return all remembered answers, expired ones included."""
+        """Return all remembered answers, including expired answers."""
         memory = self.config.memory()
         return () if memory is None else tuple(map(self._answer, memory.policies()))
 
@@ -175,7 +177,7 @@ class WorkspacePolicy:
         return self._answer(self._memory().add(policy))
 
     def revoke(self, ids: Sequence[str]) -> tuple[KeptAnswer, ...]:
-        """Remove these answers; none of them if one id is unknown."""
+        """Remove the answers with these ids. If an id is unknown, no answer is removed."""
         memory = self._memory()
         wanted = tuple(dict.fromkeys(ids))
         for id in wanted:
@@ -183,8 +185,8 @@ class WorkspacePolicy:
         return tuple(self._answer(memory.revoke(id)) for id in wanted)
 
     def narrow(self, id: str, text: str) -> tuple[KeptAnswer, KeptAnswer]:
-        """Replace the pattern of an answer by a narrower one. Return the answer before and after. Raise UsageError
-        if the rule is about another tool or is not narrower."""
+        """Replace the pattern of an answer by a narrower pattern. Return the answer before and after the change.
+        Raise UsageError if the rule is about another tool or is not narrower."""
         memory = self._memory()
         before = self._find(memory, id)
         tool, pattern = self._read(before.policy.effect, text)
@@ -198,7 +200,7 @@ class WorkspacePolicy:
         return self._answer(before), self._answer(memory.replace(id, after))
 
     def expire(self, id: str, at: float | None) -> KeptAnswer:
-        """Set when an answer expires; None means never. An expired answer can be renewed."""
+        """Set the expiry time of an answer; None for an answer that never expires. An expired answer can be renewed."""
         memory = self._memory()
         found = self._find(memory, id)
         return self._answer(memory.replace(id, replace(found.policy, expires_at=at)))
@@ -230,15 +232,26 @@ class WorkspacePolicy:
         return tool, None if content is None else Pattern("rule", content)
 
     def _answer(self, found: Remembered) -> KeptAnswer:
-        content = as_rule(found.policy, self._root, self._home).content
+        rule = as_rule(found.policy, self._root, self._home)
+        content = rule.content
         problem = f"it cannot be read ({content.why}); revoke it" if isinstance(content, UnreadableContent) else ""
-        return KeptAnswer(found.id, found.policy, found.policy.covers, found.expired, problem)
+        doubt = hint(rule, BUILTIN) if found.policy.origin == ORIGIN and not problem else None
+        return KeptAnswer(
+            id=found.id,
+            policy=found.policy,
+            covers=found.policy.covers,
+            expired=found.expired,
+            problem=problem,
+            hint=doubt or "",
+        )
 
 
 def trust_store(root: AnyPath | None = None) -> Trust:
-    """Return the store of trusted folders. Raise UsageError if the data folder is in the workspace, which could then
-    trust itself."""
+    """Return the store of trusted folders. Raise UsageError if the data folder is in the workspace, because files of
+    the workspace could then change the store."""
     config = load_config(root)
     if not config.own_data:
-        raise UsageError(f"{config.data} lies in the workspace, so trust does not count: choose another data folder")
+        raise UsageError(
+            f"{config.data} is in the workspace, so it cannot store trust: set CALLGATE_DATA_DIR to another folder"
+        )
     return Trust(config.data)

@@ -20,7 +20,7 @@ DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; return one of ``EXIT_CODES`` in ``words/endings.py``."""
+    """Run one command and return its exit code, one of ``EXIT_CODES`` in ``words/endings.py``."""
     if argv is None:
         _require_unicode()
     words = sys.argv[1:] if argv is None else list(argv)
@@ -77,7 +77,8 @@ def _in_terminal(words: list[str]) -> int:
 
 
 def _without_terminal(words: list[str]) -> int:
-    """Refuse words that need a terminal; print the command line for a script."""
+    """Print an error for a command line that needs a terminal, with the command line to use in a script. Return the
+    exit code."""
     from callgate.cli.start_options import read_interactive
 
     prompt = None
@@ -104,13 +105,15 @@ def _headless(words: list[str]) -> int:
 
 
 def is_headless(words: Sequence[str]) -> bool:
-    """Return True if the words run the agent without a terminal: they have ``-p``, and the first is no command."""
+    """Return True if the command line starts the agent without a terminal: it has ``-p``, and its first word is not
+    a command."""
     before = words[: words.index("--")] if "--" in words else words
     return any(word in ("-p", "--print") for word in before) and words[0] not in GROUPS
 
 
 def is_interactive(words: Sequence[str]) -> bool:
-    """Return True if the words open the terminal: there are none, or the first is a flag or a prompt of many words."""
+    """Return True if the command line starts the terminal interface: it is empty, or its first word is a flag or a
+    prompt of several words."""
     if not words:
         return True
     first = words[0]
@@ -163,8 +166,8 @@ class _BestEffort(FileIO):
 
 
 def _ignore_errors_of_stderr() -> None:
-    """Let standard error ignore write errors. A full disk or a closed reader would otherwise change the exit code, last
-    at the flush when Python exits."""
+    """Ignore write errors on standard error. Otherwise a full disk or a closed pipe could change the exit code, even in
+    the final flush when Python exits."""
     sys.stderr = TextIOWrapper(_BestEffort(2, "w", closefd=False), "utf-8", "backslashreplace", line_buffering=True)
 
 

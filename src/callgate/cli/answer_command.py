@@ -42,7 +42,7 @@ _SHORTEST = 4  # characters of a beginning that names a question
 class SessionQuestions:
     """The open questions of a session, and the answers of its current turn.
 
-    named   the name of the session for another command
+    named   the name by which other commands find the session
     holder  the process that has the session open
     """
 
@@ -58,9 +58,9 @@ class SessionQuestions:
 
 
 def answer(which: str | None, call: str | None, answer: str | None, as_json: bool, **options: Any) -> int:
-    """Show the open questions of a session, or answer one of them, whether a program has the session open or not. If
-    a program has it open, that program acts on the answer; otherwise the answer is recorded and takes effect when
-    the session is resumed. The first answer wins."""
+    """Show the open questions of a session, or answer one of them. If a program has the session open, that program
+    acts on the answer; otherwise the answer is recorded and takes effect when the session is resumed. The first
+    answer wins."""
     if call in ANSWERS and answer is None:
         call, answer = None, call
     if which in ANSWERS and call is answer is None:
@@ -126,13 +126,14 @@ def _header(asking: SessionQuestions, room: int) -> Iterator[Line]:
         yield from paragraph(f"There is no open question in session {asking.session}.", room)
         return
     is_open = "is open" if many == 1 else "are open"
-    whose = "nobody has it open" if asking.holder is None else f"it is open in {asking.holder}"
+    whose = "no process has it open" if asking.holder is None else f"it is open in {asking.holder}"
     text = f"{counted(many, 'question')} {is_open} in session {asking.session}; {whose}"
     yield from paragraph(text, room, "bold")
 
 
 def _meant(asking: SessionQuestions, call: str | None) -> Question | int:
-    """Return the question, or an exit code for a word that is closer to an answer than to a question."""
+    """Return the question that ``call`` identifies. If the word is closer to an answer than to a question, print a
+    suggestion and return an exit code."""
     questions = [each.question for each in asking.questions]
     if call is None:
         waiting = [each.question for each in asking.questions if each.answer is None] or questions
@@ -161,7 +162,7 @@ def _unknown(asking: SessionQuestions, questions: Sequence[Question], call: str)
     if before:
         first = before[-1]
         by = f"{first.by} at {first.door}" if first.door else first.by
-        return AnswerRefused(f"call {call} was answered already: {first.outcome.replace('_', ' ')}, by {by}", first)
+        return AnswerRefused(f"call {call} was already answered: {first.outcome.replace('_', ' ')}, by {by}", first)
     close = get_close_matches(call, [name for each in questions for name in (each.call_id, sign_of(each))], n=1)
     hint = f", did you mean {close[0]}?" if close else f"; open are {_names(questions)}" if questions else ""
     return AnswerRefused(f"no question {call!r} is open in session {asking.session}{hint}")
@@ -202,7 +203,7 @@ def _confirmation(
 
 
 def _picked(question: Question, picks: Sequence[str]) -> Iterator[FieldAnswer]:
-    """Return the answer to each field: a number stands for an option, any other text for itself."""
+    """Return the answer to each field: a number selects an option, and any other text is the answer itself."""
     for at, pick in enumerate(picks):
         labels = [option.label for option in question.asks[at].options] if at < len(question.asks) else []
         numeric = at < len(question.asks) and question.asks[at].kind in ("number", "integer") and not labels
@@ -218,9 +219,9 @@ def _picked(question: Question, picks: Sequence[str]) -> Iterator[FieldAnswer]:
 
 def _taken(taken: AnswerTaken) -> str:
     outcome = {"yes": "yes", "no": "no", "yes_always": "always"}[taken.confirmation.outcome]
-    then = "it takes effect when the session is resumed"
+    then = "the answer applies when the session is resumed"
     if taken.holder is not None:
-        then = f"it takes effect in the running session ({taken.holder})"
+        then = f"the answer applies now, in the running session ({taken.holder})"
     checked = "; the changed arguments are validated then" if taken.confirmation.arguments is not None else ""
     question = taken.question
     return f"{outcome} to {question.tool} (call {question.call_id}) of session {taken.session}: {then}{checked}"

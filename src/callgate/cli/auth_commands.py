@@ -69,8 +69,8 @@ def forget_key(provider: str) -> int:
 
 
 def test_model(which: str | None, as_json: bool) -> int:
-    """Send a model a few small requests and report which abilities work: text, streaming, tools, a forced tool, JSON
-    Schema, images; and what to do about each that fails. Costs a few hundred tokens."""
+    """Send a few small requests to a model and report which features work: text, streaming, tools, a forced tool,
+    JSON Schema, images. For each feature that fails, the report says what to do. Costs a few hundred tokens."""
     name = model_to_test(which)
     if not as_json:
         say(f"trying {name}")

@@ -31,7 +31,7 @@ from callgate.formats.display import counted
 from callgate.words.inputs import Undo, UndoScope
 
 _FILES = 5
-"""Files of one change that a list names."""
+"""The maximum number of files that a list shows for one change."""
 _STATES = {"applied": "green", "staged": "yellow", "applying": "red"}
 _HALF = "partly applied, or still running: the next session or `callgate undo` in this folder completes or reverts it"
 _SIGNS = {"+": "green", "-": "red"}
@@ -83,7 +83,7 @@ def _number(words: Sequence[str]) -> int:
 
 
 def _faults(found: Iterable[SessionChanges]) -> int:
-    """Report faults on standard error; return the exit code."""
+    """Print the faults to standard error. Return the exit code."""
     code = 0
     for fault in (fault for past in found for fault in past.faults):
         say(fault)
@@ -98,7 +98,7 @@ def _list(found: Sequence[SessionChanges], room: int, mark: str) -> Iterator[Lin
     for past in found:
         many = len(past.changes)
         if not many:
-            yield from paragraph(f"No change of session {past.session} is kept.", room)
+            yield from paragraph(f"Session {past.session} has no stored changes.", room)
             continue
         yield from paragraph(f"{counted(many, 'change')} of session {past.session}", room, "bold")
         digits = len(str(max(kept.number for kept in past.changes)))
@@ -156,7 +156,7 @@ def _header(found: ChangeDiff, room: int) -> Iterator[Line]:
 
 
 def file_rows(files: Iterable[ChangedFile], room: int) -> Iterator[Line]:
-    """Return a line for each file: its kind of change, and the lines added and removed."""
+    """Return a line for each file, with the kind of its change and the numbers of added and removed lines."""
     for each in files:
         name = f"{each.source} -> {each.path}" if each.source else each.path
         lines = f"+{each.added} −{each.removed}" if each.shown == "lines" else each.shown
@@ -188,9 +188,10 @@ def undo(
     partly: bool,
     as_json: bool,
 ) -> int:
-    """Revert what calls did to files: the last call, all calls of the last turn that changed something, or all of
-    the session. Changes made by others since then are merged; on a conflict nothing is undone. Shows first what will
-    be undone and what cannot be, and asks. Changes that a crash interrupted are finished or reverted before."""
+    """Revert the changes that calls made to files: the changes of the last call, of all calls of the last turn that
+    changed something, or of the whole session. Changes made by others since then are merged; if there is a conflict,
+    nothing is undone. Shows what will be undone and what cannot be undone, then asks. Changes that a crash
+    interrupted are finished or reverted first."""
     if scope and change:
         raise CommandMisuse("say a scope, or --change")
     if as_json and not (yes or dry_run):
@@ -225,7 +226,7 @@ def undo(
 
 
 def _why_not(planned: PlannedUndo, *, partly: bool) -> str:
-    """Return the reason why nothing is undone; empty if something is."""
+    """Return the reason why nothing is undone, or an empty string if something is undone."""
     found = planned.found
     if found is None:
         nothing = f"there is nothing to undo in session {planned.past.session}"

@@ -1,4 +1,4 @@
-"""Makes parsers from the rows of commands. An error is one line that says what to do next."""
+"""Builds argument parsers from the rows of commands. An error message is one line that says what to do next."""
 
 import argparse
 import re
@@ -52,7 +52,7 @@ options of the agent (all of them: callgate -p --help):
 
 
 class _Paragraphs(argparse.HelpFormatter):
-    """Keeps line breaks, so that examples can be copied."""
+    """A help formatter that keeps line breaks, so that examples can be copied."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         hang = {True: f"{indent}    ", False: indent}
@@ -63,7 +63,8 @@ class _Paragraphs(argparse.HelpFormatter):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """The parser of one command. ``unknown`` is added to the error for an option that is similar to no other."""
+    """The parser of one command. ``unknown`` is added to the error for an unknown option if there is no similar
+    option."""
 
     unknown = ""
 
@@ -82,8 +83,8 @@ class CommandParser(argparse.ArgumentParser):
     def parse_words(self, words: Sequence[str]) -> dict[str, Any]:
         """Return the values by parameter name. An error ends the program with exit code 2.
 
-        Unknown options are refused first, so that their values are not read as arguments; not if the words of
-        another command follow.
+        Unknown options are rejected before the words are parsed, so that their values are not parsed as arguments. A
+        command that takes the words of another command skips this check.
         """
         if not any(action.nargs == argparse.REMAINDER for action in self._actions):
             for word in words[: words.index("--")] if "--" in words else words:
@@ -96,11 +97,14 @@ class CommandParser(argparse.ArgumentParser):
 
     def refuse(self, word: str) -> NoReturn:
         known = dict.fromkeys(re.findall(r"--[a-z][a-z-]*", self.format_help()))
-        close = get_close_matches(word.partition("=")[0], known, n=2, cutoff=0.75)
+        name, of_program = word.partition("=")[0], {"--version"} if self.prog == "callgate" else set[str]()
+        close = get_close_matches(name.lower(), [*known, *of_program - {*known}], n=2, cutoff=0.75)
+        if name in ("-v", "-V"):
+            close = ["callgate --version"]
         self.error(f"{word} is not known here" + (f", did you mean {' or '.join(close)}" if close else self.unknown))
 
     def add_rows(self, rows: Iterable[ArgumentRow], title: str = "") -> None:
-        """Add arguments; with a ``title``, as a section of the help."""
+        """Add arguments to the parser; with a ``title``, as a section of the help."""
         section = self.add_argument_group(title) if title else self
         apart: dict[str, Any] = {}
         for row in rows:
@@ -125,7 +129,7 @@ class CommandParser(argparse.ArgumentParser):
 
 
 class _Overview(CommandParser):
-    """The parser of the program itself, whose help lists every group under its topic."""
+    """The parser of the program itself. Its help lists all groups of commands by topic."""
 
     def format_help(self) -> str:
         blocks = [_START]
@@ -138,7 +142,7 @@ class _Overview(CommandParser):
 
 
 def _fitted(line: str, room: int) -> str:
-    """Wrap a line to the terminal, indented to its second column."""
+    """Wrap a line of the help. Continuation lines are indented to the second column of the line."""
     second = re.search(r"\S {2,}(?=\S)", line)
     indent = second.end() if second else 0
     return line if len(line) <= room else fill(line, max(room, indent + 20), subsequent_indent=" " * indent)
@@ -152,7 +156,8 @@ class ParsedCommand:
     values: Mapping[str, Any]
 
     def run(self) -> int:
-        """Call the function; print a misuse as a fault of the command line."""
+        """Call the function of the command and return the exit code. A CommandMisuse is printed like an error of the
+        parser."""
         try:
             return self.command.function(**self.values)
         except CommandMisuse as misuse:
@@ -162,7 +167,7 @@ class ParsedCommand:
 
 
 def read_command(words: Sequence[str]) -> ParsedCommand:
-    """Return the command of these words. Help, or a fault, is printed and ends the program with an exit code."""
+    """Parse the words and return the command. For a request for help or an error, print a text and exit the program."""
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     found, rest = _find(words)
@@ -178,8 +183,8 @@ def read_command(words: Sequence[str]) -> ParsedCommand:
 
 
 def _find(words: Sequence[str]) -> tuple[CommandRow | str, list[str]]:
-    """Return the command that the words name, or the name of the group where they end, and the remaining words. An
-    unknown command ends the program."""
+    """Return the command that the words name, and the remaining words. If the words end at a group, return the name
+    of the group instead. An unknown command ends the program."""
     group, known, rest = "", list[str](GROUPS), list[str]()
     for at, word in enumerate(words):
         if word.startswith("-"):
@@ -221,7 +226,8 @@ def command_parser(command: CommandRow) -> CommandParser:
 
 
 def _group_parser(name: str) -> CommandParser:
-    """Return the parser of a group given without a command; of the program for an empty name."""
+    """Return the parser of a group, for a command line without a command; for an empty name, the parser of the
+    program."""
     if not name:
         parser = _Overview("callgate")
         parser.add_argument("--version", action="version", version=f"callgate {__version__}")
@@ -252,14 +258,14 @@ def one_of(names: tuple[str, ...]) -> Callable[[str], str]:
 
 
 def count(text: str) -> int:
-    """Read a whole number above 0."""
+    """Parse a whole number above 0."""
     if not (text.isascii() and text.isdigit() and 0 < len(text) < 16 and int(text)):
         raise ArgumentTypeError(f"must be a whole number above 0, not {text!r}")
     return int(text)
 
 
 def pair(sign: str) -> Callable[[str], tuple[str, str]]:
-    """Return a function that reads NAME=VALUE or NAME: VALUE."""
+    """Return a function that parses NAME=VALUE or NAME: VALUE."""
 
     def read(text: str) -> tuple[str, str]:
         name, found, value = text.partition(sign)
@@ -271,7 +277,7 @@ def pair(sign: str) -> Callable[[str], tuple[str, str]]:
 
 
 def hexadecimal(what: str, digits: int = 32) -> Callable[[str], str]:
-    """Return a function that reads a checksum; ``what`` says in an error where it comes from."""
+    """Return a function that parses a checksum. ``what`` is the beginning of its error message."""
 
     def read(text: str) -> str:
         if re.fullmatch(f"[0-9a-f]{{{digits}}}", text) is None:
@@ -282,12 +288,12 @@ def hexadecimal(what: str, digits: int = 32) -> Callable[[str], str]:
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """Read names separated by commas or blanks; there may be none."""
+    """Parse names that are separated by commas or blanks. The list may be empty."""
     return tuple(text.replace(",", " ").split())
 
 
 def tool_names(text: str) -> tuple[str, ...]:
-    """Read names of tools, at least one."""
+    """Parse a list of tool names, which must not be empty."""
     names = split_names(text)
     if not names:
         raise ArgumentTypeError("name the tools, such as Read,Grep")
@@ -295,7 +301,7 @@ def tool_names(text: str) -> tuple[str, ...]:
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """Read a JSON object, or the file after ``@``; ``@-`` is standard input."""
+    """Parse a JSON object, or the content of the file after ``@``; ``@-`` is standard input."""
     from json import loads  # costly, and rarely needed
 
     try:
@@ -317,7 +323,7 @@ def json_object(text: str) -> dict[str, Any]:
 
 
 def refuse_constant(name: str) -> NoReturn:
-    """Refuse NaN and the infinities, which JSON does not have."""
+    """Raise ValueError for NaN and infinity, which are not valid JSON."""
     raise ValueError(f"{name} is not JSON")
 
 
@@ -325,6 +331,6 @@ _UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 
 
 def seconds_of(text: str, units: str) -> float | None:
-    """Return the seconds of a span such as 12h or 30d; None if the text is not a span."""
+    """Return the seconds of a duration such as 12h or 30d; None if the text is not a duration."""
     found = re.fullmatch(rf"(\d{{1,6}})([{units}])", text, re.ASCII)
     return None if found is None else int(found[1]) * _UNITS[found[2]]

@@ -25,14 +25,15 @@ class CommandMisuse(Exception):
 class ArgumentRow:
     """One argument or option of a command.
 
-    form     how it is typed: "--json", "-o --output FILE", "ID", "ID?", "ID+", "ID*", "COMMAND..." (all that follows)
-    help     its line of the help; an empty one hides it
-    to       the parameter of the function; by default the name of the option, or of the value in small letters
-    read     converts the text, and raises ArgumentTypeError for a wrong one
-    choices  the only values
-    offers   returns the values that the completion offers
-    many     may be given several times
-    apart    options with the same word here exclude each other
+    form     the form on the command line: "--json", "-o --output FILE", "ID", "ID?", "ID+", "ID*", "COMMAND..." (all
+             words that follow)
+    help     the line in the help; empty to hide the argument
+    to       the parameter of the function; by default the name of the option, or the name of the value in lower case
+    read     converts the text; raises ArgumentTypeError for an invalid text
+    choices  the only allowed values
+    offers   returns the values for shell completion
+    many     True if the option may be given several times
+    apart    the name of a group of options that exclude each other
     """
 
     form: str
@@ -59,7 +60,8 @@ class ArgumentRow:
 
     @property
     def count(self) -> str:
-        """The number of values: "?", "+", "*", "..." or, for one, nothing."""
+        """The end of the form, which gives the number of values: "?", "+", "*", "...", or an empty string for one
+        value."""
         return self.form[len(self.form.rstrip("?+*.")) :]
 
     @property
@@ -69,15 +71,15 @@ class ArgumentRow:
 
 @noun
 class CommandRow:
-    """One command of the command line. The text of its own help is the docstring of its function.
+    """One command of the command line. Its help contains the docstring of its function.
 
-    path       the words that call it, such as "auth set"
-    run        the function, or "module:function" in this package: takes the arguments by name, returns the exit code
-    help       its line in the help of the group; a command without a group has it in ``GROUPS``
-    examples   command lines
-    more       the last lines of its help, such as exit codes
-    usage      the lines that show how it is called, where the generated ones would not do
-    unknown    added to the error for an unknown option
+    path      the words that call the command, such as "auth set"
+    run       the function, or "module:function" in this package; takes the arguments by name and returns the exit code
+    help      the line in the help of the group; for a command without a group, the line is in ``GROUPS``
+    examples  example command lines
+    more      the last lines of the help, such as exit codes
+    usage     the usage lines, if the generated lines are not suitable
+    unknown   a text that is added to the error for an unknown option
     """
 
     path: str
@@ -157,19 +159,19 @@ GROUPS = {
         CommandGroup(_SESSIONS, "undo", "undo changes of files", "changes_commands"),
         CommandGroup(
             _RULES, "policy", "rules and answers: list, explain, check, add, revoke ...", "policy_commands",
-            "Rules, settings and remembered answers: try them, look at them, change them. Nothing is run. Deny rules "
-            "are a convenience and not a wall: the wall is the sandbox, see callgate sandbox.",
+            "Test, list and change rules, settings and remembered answers. No call is run. Deny rules are a "
+            "convenience; the security boundary is the sandbox: see callgate sandbox.",
         ),
         CommandGroup(
             _RULES, "trust", "trusted folders: list, show, add, revoke", "trust_commands",
-            "Nothing that a folder brings along runs before it is trusted: hooks and other commands of its settings. "
-            "Its deny and ask rules count without that; its allow rules never do. Which folders are trusted is kept "
-            "in $CALLGATE_DATA_DIR (default: ~/.local/share/callgate).",
+            "Hooks and other commands in the settings of a folder run only after you trust the folder. Its deny and "
+            "ask rules always apply, its allow rules never. The list of trusted folders is stored in "
+            "$CALLGATE_DATA_DIR (default: ~/.local/share/callgate).",
         ),
         CommandGroup(
             _RULES, "sandbox", "the sandbox for commands: prove, run", "sandbox_commands",
-            "A command in the sandbox writes only in the workspace, reaches no network and cannot read keys and "
-            "passwords. It is in force where it was proven on this machine.",
+            "A command in the sandbox can write only in the workspace, reaches no network and cannot read keys and "
+            "passwords. The first command of a session tests whether the sandbox works on this machine.",
         ),
         CommandGroup(
             _OWN, "tools", "tools: list, new, rank, validate", "tools_commands",

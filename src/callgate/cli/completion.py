@@ -22,7 +22,7 @@ _DEBUG = ArgumentRow("--debug", "show tracebacks")
 
 @dataclass(frozen=True, slots=True)
 class CompletionEntry:
-    """A command (empty for the program itself), its subcommands with their help, and its rows."""
+    """A command with its subcommands, their help, and its own arguments. ``path`` is empty for the program itself."""
 
     path: str
     commands: Mapping[str, str]
@@ -34,7 +34,7 @@ class CompletionEntry:
 
     @property
     def arguments(self) -> str:
-        """The values of all arguments, or FILES."""
+        """The completion values of all arguments, or FILES if an argument is a file."""
         found = [values_of(row) for row in self.rows if not row.names]
         return FILES if FILES in found else " ".join(filter(None, found))
 

@@ -26,8 +26,8 @@ _NEW_FILE = "# Settings of Callgate. Every key: callgate config list\n"
 
 
 def get(key: str, as_json: bool) -> int:
-    """Print the value of a setting, a list one item per line. Headers and fields that may contain a key are never
-    printed."""
+    """Print the value of a setting. A list is printed with one item per line. Headers and fields that may contain a
+    key are never printed."""
     row = find_setting(load_config(), key)
     if as_json:
         put_json(_as_json(row))
@@ -39,15 +39,15 @@ def get(key: str, as_json: bool) -> int:
 
 
 def set_value(key: str, value: Sequence[str], **layers: bool) -> int:
-    """Change one line of a settings file; comments and order stay. The new file is checked first, and nothing is
-    changed if it has a fault. Says so if another layer overrides the value."""
+    """Change one line of a settings file; comments and order are kept. The new file is checked first, and nothing is
+    changed if it has a fault. Prints a note if another layer overrides the value."""
     return _report(change_setting(load_config(), key, value, _layer(layers)), "is set in")
 
 
 def unset(key: str, **layers: bool) -> int:
     """Remove the line of a setting from a settings file."""
     change = change_setting(load_config(), key, None, _layer(layers))
-    return _report(change, "is not set any more in" if change.changed else "was not set in")
+    return _report(change, "is removed from" if change.changed else "was not set in")
 
 
 def list_all(section: str | None, only_set: bool, as_json: bool) -> int:
@@ -104,13 +104,13 @@ def path(as_json: bool) -> int:
     signs = signs_for(out())
     for each in files:
         mark = Span(f"{signs.ok} ", "green") if each.path.exists() else Span(f"{signs.waits} ", "dim")
-        there = () if each.path.exists() else (Span("  (not there)", "dim"),)
+        there = () if each.path.exists() else (Span("  (not found)", "dim"),)
         put([(mark, Span(Safe(f"{each.layer:<9}")), Span(str(each.path)), *there)])
     return 0
 
 
 def _layer(layers: dict[str, bool]) -> WritableLayer:
-    """Return the layer of the given flag; the user's own settings by default."""
+    """Return the settings layer that the flag selects; by default the user's own settings."""
     chosen = [layer for layer, given in layers.items() if given] or ["user"]
     if len(chosen) > 1:
         raise CommandMisuse(f"say --{chosen[0]} or --{chosen[1]}, not both")

@@ -147,7 +147,7 @@ async def _session(folder: Path, turns: Iterable[ScriptedTurn], *, resumes: bool
 
 
 async def _run(session: Session, sent: Input, show: Callable[[e.Event], None], speed: float) -> None:
-    """Send an input, show the events, and answer every question with yes."""
+    """Send an input, print the events, and answer every question with "yes"."""
     async for event in session.send(sent):
         show(event)
     for question in session.questions[:1]:
@@ -156,7 +156,8 @@ async def _run(session: Session, sent: Input, show: Callable[[e.Event], None], s
 
 
 def _show(form: str, earlier: Iterable[e.Durable] = ()) -> Callable[[e.Event], None]:
-    """Return a function that prints an event as JSON or as text. ``earlier`` events are read and not printed."""
+    """Return a function that prints an event as JSON or as text. The ``earlier`` events are read for the names of
+    their calls and are not printed."""
     view, streamed = LogView(text_width()), ""
     for event in earlier:
         _ = [*view.lines(event)]  # the names of the calls
@@ -187,7 +188,7 @@ def _show(form: str, earlier: Iterable[e.Durable] = ()) -> Callable[[e.Event], N
 
 
 def _claims(events: Sequence[e.Durable], shop: Path) -> dict[str, bool]:
-    """Return each claim, and whether the events and files agree with it."""
+    """Return a dict from each claim to True if the events and files agree with the claim."""
 
     def calls(kind: type[E]) -> list[E]:
         return [event for event in events if isinstance(event, kind)]

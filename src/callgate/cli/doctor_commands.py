@@ -15,8 +15,8 @@ _VERSION = 1
 
 def doctor(online: bool, as_json: bool) -> int:
     """Check Python and its packages, keys and models, settings, trust, MCP servers, hooks, the sandbox, stored
-    sessions, programs, disk, clock and the terminal. Changes nothing; without --online it connects to nothing but
-    your local model server."""
+    sessions, programs, disk, clock and the terminal. Changes nothing. Without --online, connects only to your local
+    model server."""
     found = run_checks(online=online)
     healthy = is_healthy(found)
     if as_json:

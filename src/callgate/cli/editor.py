@@ -13,8 +13,8 @@ from callgate.words.errors import UsageError
 
 
 def edited(question: Question, name: str) -> dict[str, Any] | None:
-    """Return the arguments with one of them edited by the user; None if it was not changed. Raise AnswerRefused if
-    there is nothing to edit or the editor fails."""
+    """Let the user edit one argument. Return all arguments, or None if the user changed nothing. Raise AnswerRefused
+    if there is nothing to edit or the editor fails."""
     if arguments_hash(question.through or question.tool, question.arguments) != question.arguments_hash:
         raise AnswerRefused("secrets are masked in these arguments, so they cannot be edited here")
     which = name or _only_text(question)

@@ -8,7 +8,8 @@ from callgate.cli.start_options import read_interactive
 
 
 def interactive(words: Sequence[str], typed: str = "") -> int:
-    """Run the terminal; return the exit code. ``typed`` are keys that were pressed during the start."""
+    """Run the terminal interface and return the exit code. ``typed`` has the keys that were pressed while the
+    program started."""
     options = read_interactive(words)
     if os.environ.get("TERM", "dumb") == "dumb" and os.name != "nt":
         why = "this terminal (TERM=dumb) cannot move the cursor: use callgate -p PROMPT, or another terminal"

@@ -1,4 +1,5 @@
-"""Commands that read one line of JSON and answer with another, so that they can run as co-processes."""
+"""Support for commands that read lines of JSON and write one line of JSON for each, so that the commands can run as
+co-processes."""
 
 import json
 import sys

@@ -102,7 +102,7 @@ def _add(name: str, entry: Any, scope: ServerScope) -> int:
 
 
 def remove(name: str, scope: ServerScope) -> int:
-    """Remove the entry of a server, and its login."""
+    """Remove the entry of a server and its login."""
     put_text(f"The server {name} is removed from {remove_server(name, scope)}.")
     return 0
 
@@ -120,6 +120,9 @@ def list_all(as_json: bool) -> int:
         put([(Span(f"{row.config.name:<{longest}}  "), *_state(row))])
         what = row.state.reason or row.config.target
         put_paragraph(f"{row.config.origin.layer}: {what}", "dim", indent=longest + 2)
+    failed = [row.config.name for row in rows if row.state.status == "failed"]
+    if failed:
+        put_text(f"To see the log of a failed server: callgate mcp test {failed[0]}")
     for note in notes:
         say(note)
     return 0
@@ -140,8 +143,8 @@ def get(name: str, as_json: bool) -> int:
 
 
 def test(name: str, as_json: bool) -> int:
-    """Connect one server. Shows the time it takes, its tools, the tools that are left out and why, and descriptions
-    that read like instructions to the model. No tool is called."""
+    """Connect one server. Shows the connection time, the tools, the tools that are left out with the reason, and
+    descriptions that read like instructions to the model. No tool is called."""
     row = try_server(name)
     connected = row.state.status == "connected"
     if as_json:

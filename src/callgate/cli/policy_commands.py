@@ -23,25 +23,27 @@ _WHEN = "12h or 30d from now, or a date such as 2027-01-31 (UTC)"
 
 
 def add(effect: Effect, rule: str, scope: KeptScope, expires: float | None, note: str | None, root: str | None) -> int:
-    """Remember an answer, as the answer `always` does, and print its id. It covers one tool or one MCP server; for
-    everybody who works on a project, write a rule into the project's settings."""
+    """Remember an answer, as the answer `always` does, and print its id. The answer covers one tool or one MCP
+    server. To set a rule for everybody who works on a project, write the rule into the project's settings."""
     answer = WorkspacePolicy(root).remember(effect, rule, scope=scope, expires_at=expires, note=note)
     put([(Span(answer.id),), *answer_lines(answer, text_width())])
+    if answer.hint:
+        put_paragraph(f"note: {answer.hint}", style="yellow")
     return 0
 
 
 def revoke(ids: Sequence[str], root: str | None) -> int:
-    """Remove remembered answers; none of them if one id is unknown."""
+    """Remove remembered answers. If an id is unknown, no answer is removed."""
     for each in WorkspacePolicy(root).revoke(ids):
         put_paragraph(f"revoked {each.id}: {each.policy.effect} {each.covers}", hang=2)
     return 0
 
 
 def narrow(id: str, rule: str, root: str | None) -> int:
-    """Replace the rule of a remembered answer by a narrower one; the id stays. A rule that is not narrower is
-    refused."""
+    """Replace the rule of a remembered answer by a narrower rule; the id does not change. A rule that is not
+    narrower is refused."""
     before, after = WorkspacePolicy(root).narrow(id, rule)
-    put_paragraph(f"{after.id}: {after.policy.effect} {after.covers}, and no more {before.covers}", hang=2)
+    put_paragraph(f"{after.id}: {after.policy.effect} {after.covers}, instead of {before.covers}", hang=2)
     return 0
 
 
@@ -53,8 +55,8 @@ def expire(id: str, when: float | None, root: str | None) -> int:
 
 
 def check(root: str | None) -> int:
-    """Check the settings of all layers and the self-tests of their rules. Faults are reported with file and line;
-    while there are any, every call is denied. Also lists what is ignored, and why."""
+    """Check the settings of all layers and the self-tests of their rules. Faults are reported with file and line; as
+    long as there is a fault, every call is denied. Ignored entries are listed with the reason."""
     policy = WorkspacePolicy(root)
     put(_lines(policy, text_width()))
     return 1 if policy.faults else 0
@@ -117,7 +119,7 @@ def _moment_or_never(text: str) -> float | None:
 
 
 def _moment(text: str) -> float:
-    """Read a time in the future as seconds since the epoch."""
+    """Parse a time in the future and return it as seconds since the epoch."""
     now, span = time(), seconds_of(text, "mhdw")
     try:
         if span is not None:

@@ -29,7 +29,7 @@ def decide_lines(lines: Iterable[str | bytes], out: TextIO, judge: CallJudge) ->
 
 
 def ruling_as_json(ruling: Ruling) -> dict[str, Any]:
-    """Return the ruling; origin and risk are left out if there are none."""
+    """Return the ruling as a JSON object. Origin and risk are left out if they are not set."""
     risk = {} if ruling.risk is None else {"risk": ruling.risk}
     return {**json_fields(ruling, "decision", "rule", "by", "why"), **origin_as_json(ruling.origin), **risk}
 

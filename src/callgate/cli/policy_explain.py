@@ -29,8 +29,9 @@ def explain(
     root: str | None,
     as_json: bool,
 ) -> int:
-    """Explain the decision about one call: which checks ran, what each decided, and for each rule about the tool why
-    it applies or not. Settings of all layers and remembered answers apply; hooks are not called, and nothing is run."""
+    """Explain the decision about one call: the checks that ran, the decision of each check, and for each rule about
+    the tool the reason why it applies or does not apply. Settings of all layers and remembered answers apply; hooks
+    are not called, and nothing is run."""
     names = [name for name, _ in pairs]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:

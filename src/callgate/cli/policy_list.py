@@ -1,4 +1,4 @@
-"""The command ``callgate policy list``: the rules in force, and the remembered answers."""
+"""The command ``callgate policy list``: active rules and the remembered answers."""
 
 import sys
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def list_rules(root: str | None, as_json: bool) -> int:
 
 def _lines(policy: WorkspacePolicy, room: int) -> Iterator[Line]:
     rules, answers = policy.rulebook.rules, policy.answers()
-    yield (Span(f"{counted(len(rules), 'rule')} in force", "bold"),)
+    yield (Span(f"{counted(len(rules), 'active rule')}", "bold"),)
     for rule in rules:
         until = f"until {moment(rule.expires_at)}" if rule.expires_at is not None else ""
         below = "; ".join(part for part in (str(rule.origin), until, rule.note) if part)

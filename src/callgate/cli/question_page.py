@@ -23,12 +23,12 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def sign_of(question: Question) -> str:
-    """Return a short name of the call and its exact arguments."""
+    """Return a short hash that identifies the call and its exact arguments."""
     return question.arguments_hash[:_SIGN]
 
 
 class QuestionPage:
-    """Makes the lines of questions. ``lines`` is the maximum for one value."""
+    """Formats questions as lines. ``lines`` is the maximum number of lines for one value."""
 
     def __init__(self, room: int, signs: Signs, named: str, lines: int) -> None:
         self._room = max(room, 20)
@@ -48,7 +48,9 @@ class QuestionPage:
             yield from self._block(question.call_id, 2, "dim")
         yield from self._about(question)
         if not found.exact:
-            yield from self._words("Secrets are masked here, so yes has to be said where the session runs.", "red")
+            yield from self._words(
+                "Secrets are masked here, so only the program that runs the session can accept a yes.", "red"
+            )
         if not question.asks or set(question.arguments) != {"questions"}:  # these are shown as fields
             yield from self._arguments(question.arguments)
         yield from self._fields(question.asks)
@@ -58,12 +60,12 @@ class QuestionPage:
 
     def _about(self, question: Question) -> Iterator[Line]:
         origin = f" ({question.origin})" if question.origin is not None and str(question.origin) else ""
-        yield from self._words(f"asked by {question.by}{origin}: {question.reason}".rstrip(": "))
+        yield from self._words(f"asked because of {question.by}{origin}: {question.reason}".rstrip(": "))
         if question.risk:
             yield from self._words(f"risk: {question.risk}", "red")
         if question.path:
             yield from self._words(f"agent: {' > '.join(question.path)}")
-        until = "" if question.deadline is None else f", counts as no from {moment(question.deadline)} on"
+        until = "" if question.deadline is None else f", denied without an answer at {moment(question.deadline)}"
         yield from self._words(f"since {moment(question.asked_at)}{until}", "dim")
 
     def _arguments(self, arguments: Mapping[str, Any]) -> Iterator[Line]:
@@ -109,7 +111,7 @@ class QuestionPage:
             )
             return
         if question.choices and found.exact:
-            yield from self._words("always would cover")
+            yield from self._words('"always" allows one of')
             for number, choice in enumerate(question.choices, start=1):
                 yield from self._words(f"{number}  {choice.label}", indent=4)
         required = [field for field in question.asks if field.required]
@@ -120,11 +122,11 @@ class QuestionPage:
         yield from self._words(f"callgate answer {self._named} {sign_of(question)} {can}", "dim")
 
     def _words(self, text: str, style: str = "", indent: int = 2) -> Iterator[Line]:
-        """Return a text of Callgate, wrapped at words."""
+        """Yield the lines of a text by Callgate, wrapped between words."""
         yield from paragraph(text, self._room, style, indent=indent, hang=2)
 
     def _block(self, text: str, indent: int, style: str = "", *, before: str = "") -> Iterator[Line]:
-        """Return a text of the model, escaped, and broken at the last column."""
+        """Return the lines of a text by the model, escaped and broken at the last column."""
         margin, room = " " * indent + before, self._room - indent - len(before)
         for line in excerpt(text, lines=self._lines, chars=100 * self._lines).text.split("\n"):
             for piece in pieces(line, room):

@@ -8,9 +8,9 @@ from callgate.cli.command_rows import ArgumentRow, CommandMisuse, CommandRow
 
 
 def record(folder: str, words: Sequence[str]) -> int:
-    """Run a command and record its exchanges with models: for each request one file of JSON lines, without keys,
-    readable only by you. The files contain the conversation. The model replay/FOLDER replays them. $CALLGATE_RECORD
-    records every command."""
+    """Run a command and record its exchanges with models. Each request is stored in a file of JSON lines, without
+    keys, that only you can read. The files contain the conversation. The model replay/FOLDER replays them.
+    $CALLGATE_RECORD records every command."""
     from callgate.cli import main
 
     words = words[1:] if words[:1] == ["--"] else words

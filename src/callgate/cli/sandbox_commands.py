@@ -34,29 +34,30 @@ def prove(every: bool, as_json: bool) -> int:
     for proof in proofs:
         put(_lines(proof))
     if best is None:
-        put_text("No sandbox is in force: commands with effects are asked about.", "red")
+        put_text("No sandbox is in force: you are asked before commands that do more than read.", "red")
         return 1
     put_text(f"In force: {best.backend}.", "green")
     return 0
 
 
 def run(words: Sequence[str]) -> int:
-    """Run a command as the agent runs its commands, with the current folder as the workspace. Variables whose names
-    look like secrets are removed. Tests the sandbox first if necessary; without a sandbox nothing is run."""
+    """Run a command as the agent runs its commands, with the current folder as the workspace. Environment variables
+    whose names look like secrets are removed. Tests the sandbox first if necessary. If no sandbox is available,
+    nothing is run."""
     words = words[1:] if words[:1] == ["--"] else words
     if not words:
-        raise CommandMisuse("say which command: callgate sandbox run -- COMMAND")
+        raise CommandMisuse("name a command: callgate sandbox run -- COMMAND")
 
     def report(decision: HostDecision) -> None:
         if not decision.allowed:
-            say(f"the sandbox refuses {decision.host}: {decision.why}")
+            say(f"the sandbox blocks {decision.host}: {decision.why}")
 
     config = load_config()
     _check_data(config)
     found = workspace_sandbox(config.data, config.root, config.home, config.rules, config.settings.sandbox_allow_hosts)
     note = found.test()
     if found.why_none:
-        raise SandboxRefused(f"no sandbox holds on this machine, so nothing was run: {found.why_none}")
+        raise SandboxRefused(f"no sandbox works on this machine, so nothing was run: {found.why_none}")
     if note:
         say(note)
     inside = found.wrap(Command((*_BY_SHELL, *words), str(config.root), scrubbed(os.environ)), report)
@@ -72,7 +73,9 @@ def run(words: Sequence[str]) -> int:
 
 def _check_data(config: Config) -> None:
     if not config.own_data:
-        raise SandboxRefused(f"{config.data} lies in the workspace, where a command could write the proof itself")
+        raise SandboxRefused(
+            f"{config.data} is in the workspace, where commands can write: set CALLGATE_DATA_DIR to another folder"
+        )
 
 
 def _lines(proof: Proof) -> Iterator[Line]:
@@ -84,7 +87,7 @@ def _lines(proof: Proof) -> Iterator[Line]:
         return
     held = [each for each in proof.outcomes if each.outcome == "held"]
     untried = [each for each in proof.outcomes if each.outcome == "untried"]
-    yield (Span(f"  {counted(len(held), 'attack')} held off, {len(proof.escaped)} got out, {len(untried)} untried"),)
+    yield (Span(f"  {counted(len(held), 'attack')} blocked, {len(proof.escaped)} succeeded, {len(untried)} skipped"),)
     for each in proof.escaped:
         yield (Span(f"  {signs.bad} {each.name}", "red"), Span(f" {each.why}", "dim"))
     for each in untried:
@@ -100,13 +103,13 @@ COMMANDS = (
     CommandRow(
         "sandbox prove",
         prove,
-        "try to get out of the sandbox, and say what held",
+        "run attacks inside the sandbox and report the results",
         (
-            ArgumentRow("--all", "try every kind of sandbox, not only the best that holds", "every"),
+            ArgumentRow("--all", "test every kind of sandbox, not only the best that works", "every"),
             ArgumentRow("--json", "print every attack and its outcome as JSON", "as_json"),
         ),
         examples=("callgate sandbox prove", "callgate sandbox prove --all --json"),
-        more="exit codes: 0 a sandbox is in force, 1 none is",
+        more="exit codes: 0 if a sandbox is in force, otherwise 1",
     ),
     CommandRow(
         "sandbox run",
@@ -114,6 +117,6 @@ COMMANDS = (
         "run a command in the sandbox",
         (ArgumentRow("COMMAND...", "the program and its arguments, after --", "words"),),
         examples=("callgate sandbox run -- make test",),
-        more="exit codes: those of the command, 127 if it is not found, 126 if it cannot be run; 1 no sandbox holds",
+        more="exit codes: as the command; 127 if it is not found, 126 if it cannot be run, 1 if no sandbox works",
     ),
 )

@@ -7,6 +7,7 @@ import sys
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 
 from callgate import admin
@@ -20,7 +21,7 @@ _SHOWN = 10
 
 
 def export(which: str | None, shape: admin.sessions.Shape, output: str | None, force: bool) -> int:
-    """Write the live part of a session in a format that others can read."""
+    """Write a session, without its rewound messages, in a format that others can read."""
     _check_force(output, force)
     shown = admin.sessions.Archive().show(which)
     hand_over(shown.written_as(shape), output, force=force)
@@ -41,8 +42,8 @@ def _check_force(output: str | None, force: bool) -> None:
 
 
 def import_session(file: str, program: str) -> int:
-    """Import a transcript, without its agents, as a new session of this folder, and print the new id first. The file
-    is only read."""
+    """Import a transcript, without its agents, as a new session of this folder. The first printed line is the id of the
+    session. The file is not changed."""
     if file == "-":
         if sys.stdin.isatty():
             say("reading a transcript from the keyboard; Ctrl-D ends")
@@ -66,8 +67,8 @@ def import_session(file: str, program: str) -> int:
 
 
 def audit(which: str | None, shape: str, output: str | None, force: bool) -> int:
-    """List every decision on record: call, hash of the arguments, rule or user, interface, time, outcome. Rewound
-    calls are included."""
+    """List every recorded decision: call, hash of the arguments, rule or user, interface, time, outcome. Decisions
+    about rewound calls are included."""
     _check_force(output, force)
     audited = admin.sessions.Archive().audit(which)
     if shape == "table":
@@ -86,19 +87,24 @@ def audit(which: str | None, shape: str, output: str | None, force: bool) -> int
 
 _AUDIT = {"time": 20, "call": 40, "decision": 8, "outcome": 16, "by": 24, "answer": 10, "origin": 40, "reason": 1000}
 """The columns of the table, with the widths that they take at most; the other formats have all fields."""
-_NARROW, _NARROW_CALL = 100, 24
-"""On a terminal with fewer columns, a time has no date and a call is shorter."""
+_NARROW, _NARROW_CALL, _OTHERS = 100, 24, 43
+"""On a terminal with fewer columns, a time has no date and a call is shorter: it leaves room for the columns up to
+``by``."""
+_LEAST = 6
+"""The columns that a cell needs; otherwise the table has no such column."""
 
 
 def audit_table(rows: Sequence[admin.sessions.AuditRow], room: int) -> str:
-    """Return one line for each row, cut to the width."""
+    """Return one line for each decision, cut to the width."""
     if not rows:
         return "Nothing was decided yet.\n"
     narrow = room < _NARROW
     cells = [tuple(_AUDIT), *(_audit_cells(row, narrow=narrow) for row in rows)]
     longest = (max(width(safe(cell)) for cell in column) for column in zip(*cells, strict=True))
-    most = {**_AUDIT, "call": _NARROW_CALL} if narrow else _AUDIT
+    most = {**_AUDIT, "call": max(min(_NARROW_CALL, room - _OTHERS), _LEAST)} if narrow else _AUDIT
     widths = [*map(min, most.values(), longest)]
+    ends = accumulate(each + 2 for each in widths)
+    widths = [each for each, end in zip(widths, ends, strict=True) if end - each - 2 + min(each, _LEAST) <= room]
     lines = (Safe("  ".join(map(fit, each, widths)).rstrip()) for each in cells)
     return "".join(f"{clip(line, room)}\n" for line in lines)
 
@@ -111,8 +117,8 @@ def _audit_cells(row: admin.sessions.AuditRow, *, narrow: bool) -> tuple[str, ..
 
 
 def verify(which: str | None, every: bool, head: str | None) -> int:
-    """Check the checksum of every line, the chain from line to line, numbers, session and line ends. Reports where
-    lines were changed, removed, moved, repeated or cut off."""
+    """Check every line of a log: its checksum, the chain from line to line, number, session and line end. Reports
+    where lines were changed, removed, moved, repeated or cut off."""
     if every and (which or head):
         raise CommandMisuse("say --all, or which one")
     archive = admin.sessions.Archive()
@@ -175,8 +181,8 @@ def _noted(verified: admin.sessions.Verified, head: str) -> Line:
 
 def collect(everywhere: bool, older_than: float | None, dry_run: bool, as_json: bool) -> int:
     """Remove files left by crashed processes among the sessions of this folder: files of removed sessions, lock
-    files, empty logs. With --older-than also whole sessions. Open sessions are never removed; files younger than an
-    hour stay if a program may still be writing them."""
+    files, empty logs. With --older-than, whole sessions are removed too. Open sessions are never removed; files
+    younger than an hour are kept if a program may still be writing them."""
     cleaned = admin.sessions.Archive().clean(older_than, everywhere=everywhere, dry_run=dry_run)
     if as_json:
         lists = {"removed": cleaned.removed, "kept": cleaned.kept, "failed": cleaned.failed}
@@ -321,7 +327,7 @@ _ROWS = (
             ArgumentRow(
                 "--head SUM",
                 "a head printed earlier, which the log must contain",
-                read=hexadecimal("must be a head that verify printed"),
+                read=hexadecimal("must be a head printed by `callgate session verify`"),
             ),
         ),
         more=(

@@ -39,7 +39,7 @@ def list_sessions(every_folder: bool, limit: int | None, as_json: bool) -> int:
 
 
 class _Table:
-    """One line for each session. On a narrow terminal, title and folder have lines of their own."""
+    """A table with one line for each session. On a narrow terminal, title and folder are on separate lines."""
 
     def __init__(self, shown: Sequence[Listed], room: int, mark: str, *, with_folder: bool) -> None:
         now = time()
@@ -105,7 +105,7 @@ def _sign(each: Listed) -> str:
 
 
 def _end_of(text: Safe, room: int, mark: str) -> Safe:
-    """Return the end of a path that is too long."""
+    """Return the path, or its end if the path is too long."""
     if width(text) <= room:
         return text
     kept = str(text)

@@ -29,8 +29,8 @@ _WIDE = 400
 
 
 def log(which: str | None, follow: bool, pause: Callable[[float], None] = time.sleep) -> int:
-    """Print every message, call, decision, answer and result with its time, rewound ones included. Only reads the
-    log, so that a running session can be watched."""
+    """Print every message, call, decision, answer and result with its time, including rewound events. The log is
+    only read, so that a running session can be watched."""
     found = Archive().find(which)
     follower, stream = LogFollower(found), out()
     view = LogView(min(columns(), _WIDE))
@@ -94,14 +94,14 @@ class LogFollower:
 
 
 class LogView:
-    """Turns events into lines."""
+    """Formats events as lines."""
 
     def __init__(self, room: int) -> None:
         self._room = room
         self._names: dict[str, str] = {}
 
     def lines(self, event: e.Durable) -> Iterator[Line]:
-        """Return the lines of one event; empty for an event that is not shown."""
+        """Return the lines of one event, or no lines for an event that is not shown."""
         match event:
             case e.MessageAdded():
                 yield from self._message(event)
@@ -167,7 +167,7 @@ class LogView:
 
 
 def _about(event: e.Durable) -> tuple[str, str, str] | None:
-    """Return subject, text and style of an event that takes one line; None for an event that is not shown."""
+    """Return subject, text and style of an event that is shown on one line, or None for an event that is not shown."""
     match event:
         case e.RunEnded():
             why = event.detail or ENDINGS[event.reason].sentence

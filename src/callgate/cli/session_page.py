@@ -18,8 +18,8 @@ _SHORT = 100  # columns of arguments on one line
 
 
 def show(which: str | None, tail: int | None, as_json: bool) -> int:
-    """Print the live messages of a session, each call with its decision and outcome. Long results are cut; `session
-    export` and --json print them whole."""
+    """Print the messages of a session that were not rewound, and each call with its decision and outcome. Long
+    results are cut; `session export` and --json print them whole."""
     shown = Archive().show(which, tail)
     if as_json:
         for warning in _warnings(shown):
@@ -186,7 +186,7 @@ class _View:
             yield (Span(_untabbed(line)),)
 
     def _cut(self, text: str, indent: str, style: str = "dim") -> Iterator[Line]:
-        """Yield the first lines of a text and the number of the others."""
+        """Yield the first lines of a text, and a line with the number of omitted lines."""
         lines = text.removesuffix("\n").split("\n")
         for line in lines[:_LINES]:
             # The line is cut first, because making a long line safe is costly.

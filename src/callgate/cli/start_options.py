@@ -22,7 +22,7 @@ class StartOptions:
     """The options of one start of the agent.
 
     attended  True if a user watches, so that the agent can ask
-    resume    empty if the user chooses the session from a list
+    resume    the session to resume; empty if the user chooses the session from a list
     wait      the seconds that a question may stay open
     """
 
@@ -182,7 +182,7 @@ def interactive_parser() -> CommandParser:
 
 
 def read_headless(words: Sequence[str]) -> StartOptions:
-    """Read the words of ``callgate -p``. A fault ends the program with exit code 2."""
+    """Parse the words of ``callgate -p``. An invalid word ends the program with exit code 2."""
     parser, words = headless_parser(), [*words]
     for at, word in enumerate(_before_dashes(words)):
         if word == "--wait":
@@ -203,7 +203,7 @@ def read_headless(words: Sequence[str]) -> StartOptions:
 
 
 def read_interactive(words: Sequence[str]) -> StartOptions:
-    """Read the words of ``callgate`` in a terminal. A fault ends the program with exit code 2."""
+    """Parse the words of ``callgate`` in a terminal. An invalid word ends the program with exit code 2."""
     parser = interactive_parser()
     options, unknown = parser.parse_known_args(_with_picker(_supported(parser, words)))
     if unknown:
@@ -233,7 +233,7 @@ def _with_picker(words: Sequence[str]) -> Sequence[str]:
 
 
 def _checked(parser: CommandParser, options: StartOptions) -> StartOptions:
-    """Refuse flags that exclude each other, and an empty prompt."""
+    """Return the options. Flags that exclude each other and an empty prompt end the program with an error."""
     given = {
         "--continue": options.latest,
         "--resume": options.resume is not None,

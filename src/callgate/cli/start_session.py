@@ -62,7 +62,7 @@ def folders_of(options: StartOptions) -> tuple[Path, ...]:
 
 
 def _for_folders(options: StartOptions) -> Iterator[str]:
-    """Yield rules that allow reading in further folders."""
+    """Yield rules that allow reading in additional folders."""
     for place in folders_of(options):
         yield f"Read(/{place}/**)"
 
@@ -106,7 +106,8 @@ def _text_of(file: str, flag: str) -> str:
 
 @asynccontextmanager
 async def open_session(options: StartOptions, config: Config, model: Model | None, say: Say) -> AsyncGenerator[Session]:
-    """Open a new or resumed session. Connections are closed at the end; the session is not."""
+    """Open a new or resumed session for an ``async with`` block. At the end of the block the connections are closed,
+    but not the session."""
     if model is not None:
         yield await _session(options, config, model, None, say)
         return
@@ -149,7 +150,7 @@ async def _session(
 
 
 async def journal_of(options: StartOptions, config: Config, say: Say) -> Journal | None:
-    """Open the log of the session: a new one, an earlier one, or a copy of it; None with --no-save."""
+    """Open a new log, the log of an earlier session, or a copy of that log. Return None with --no-save."""
     if options.no_save:
         return None
     store = Store(config.root, config.data)

@@ -42,7 +42,7 @@ def test_command(line: str | None, sample: bool, as_json: bool) -> int:
 
 
 async def _run(config: Config, line: str | None) -> tuple[Finished | str, int]:
-    """Run the command; return its end and the milliseconds."""
+    """Run the command. Return its result and its duration in milliseconds."""
     await StatusCommand(config, command=":")(b"")  # starts the guard process, which is not measured
     began = monotonic()
     end = await StatusCommand(config, command=line)(payload_bytes(SAMPLE))

@@ -47,7 +47,7 @@ def fit(text: str, columns: int, mark: str = "…") -> Safe:
 
 @noun
 class Span:
-    """A piece of a line in one style. All output is escaped here."""
+    """A piece of a line in one style. ``safe`` is the escaped text."""
 
     text: str
     style: str = ""
@@ -65,7 +65,7 @@ def plain(line: Line) -> Safe:
 
 
 def paragraph(text: str, columns: int, style: str = "", *, indent: int = 0, hang: int = 0) -> list[Line]:
-    """Return a text wrapped at words; further lines are indented by ``hang`` more."""
+    """Return a text wrapped between words. Lines after the first are indented by ``hang`` more columns."""
     room = max(columns - indent - hang, 8)
     first, *rest = wrap(safe(text), room, break_on_hyphens=False) or [""]
     margins = (Span(Safe(" " * indent)), Span(Safe(" " * (indent + hang))))
@@ -87,7 +87,7 @@ def painted(line: Line, columns: int, mark: str = "…") -> str:
 
 @noun
 class Signs:
-    """Signs that not every terminal can write."""
+    """The signs in the output, as Unicode or ASCII characters."""
 
     ok: str
     bad: str

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 def opening_of(options: StartOptions) -> SessionOpener:
-    """Return a function that opens the session. Modules are imported in a thread, so that keys are shown meanwhile."""
+    """Return a function that opens the session. Modules are imported in a thread, so that typed keys are shown
+    during the import."""
 
     added: list[str] = []  # folders of /add-dir, which later sessions keep
 
@@ -62,7 +63,8 @@ async def _trusts(terminal: Terminal, config: Config) -> bool:
 
 
 async def _picked(terminal: Terminal, options: StartOptions, start: SessionStart) -> SessionStart:
-    """Return the session that the user chooses, if the command line has ``--resume`` without an id."""
+    """Return the session to start. If the command line has ``--resume`` without an id, the user chooses the session
+    from a list."""
     if start != SessionStart() or options.resume != "":
         return start
     from callgate.tui.panels.sessions_panel import pick_session
@@ -72,7 +74,7 @@ async def _picked(terminal: Terminal, options: StartOptions, start: SessionStart
 
 
 def _started(options: StartOptions, start: SessionStart) -> StartOptions:
-    """Return the options for the session that the user changes to."""
+    """Return the options with which the session of ``start`` is opened."""
     if not start.new and not start.resume:
         return options
     return replace(options, latest=False, resume=start.resume or None, fork=start.fork, session_id=None)

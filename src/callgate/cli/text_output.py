@@ -71,8 +71,8 @@ def put_json(value: Any) -> None:
 def json_fields(value: object, *paths: str, **renamed: str) -> dict[str, Any]:
     """Return attributes of a value as JSON; without paths, every field of a value type.
 
-    paths    attributes such as ``state.status``; the key is the last name. An attribute of None is None
-    renamed  the same with other keys
+    paths    attributes such as ``state.status``; the last name becomes the key; every attribute of None is None
+    renamed  attributes with the keys to use for them
     """
     from callgate.formats.jsonable import to_json  # costly, and help does not need it
 
@@ -103,7 +103,7 @@ def item(mark: str, text: str, below: str, room: int, style: str = "") -> Iterat
 
 
 def answer_to(question: str) -> str:
-    """Ask on the terminal; return the answer, empty at the end of the input."""
+    """Ask the user on the terminal and return the answer, or an empty string at the end of the input."""
     try:
         return input(question).strip()
     except EOFError:
@@ -111,7 +111,7 @@ def answer_to(question: str) -> str:
 
 
 def say(text: str) -> None:
-    """Write one human-readable line to standard error; nothing if it is closed."""
+    """Write one human-readable line to standard error. Do nothing if standard error is closed."""
     with suppress(OSError):
         print(f"callgate: {safe(text)}", file=sys.stderr, flush=True)
 

@@ -11,14 +11,14 @@ from callgate.words.pending import RESOLVE
 FOLDER = Path(".callgate", "tools")
 _LONGEST = 64
 
-_TEMPLATE = '''"""Tools of this project: every public function with @tool is one."""
+_TEMPLATE = '''"""Tools of this project. Every public function with @tool is a tool."""
 
 from callgate import Run, ToolFailure, reads, tool
 
 
 @tool(effects="none", locks=lambda a: reads(a.path))
 def {name}(path: str, run: Run) -> str:
-    """Say in one sentence, for the model, what this tool does.
+    """Describe in one sentence, for the model, what this tool does.
 
     Args:
         path: a file, relative to the workspace
@@ -30,15 +30,16 @@ def {name}(path: str, run: Run) -> str:
         return f"{{path}} has {{len(file.readlines())}} lines"
 
 
-# A tool that changes files says effects="mutating" (or leaves it out) and locks=lambda a: writes(a.path).
-# One that is to be looked at first stages its changes, and `resolve` applies them (FileChange is in callgate too):
+# A tool that changes files has effects="mutating", which is the default, and locks=lambda a: writes(a.path).
+# A tool can also stage its changes: the model or the user looks at them, and `resolve` applies them. This needs
+# FileChange, which is in callgate:
 #
 #     def tools(api):
 #         @tool(effects="none")
 #         def {name}(path: str) -> str:
-#             before = api.content(path)                # bytes; of a file over 1 MB, where it lies and its hash
-#             api.push_changes("what it does", [FileChange(path, before, b"after")])
-#             return "what it would do, for the model"
+#             before = api.content(path)                # bytes; for a file over 1 MB its path and its hash
+#             api.push_changes("a short label", [FileChange(path, before, b"after")])
+#             return "a description of the change, for the model"
 #         return {name}
 '''
 
@@ -55,7 +56,8 @@ def write_new_tool(name: str) -> int:
 
 
 def new_tool(name: str, root: Path) -> list[str]:
-    """Write the template; return lines with the next steps. UsageError if the file exists or cannot be written."""
+    """Write the template; return lines with the next steps. Raise UsageError if the file exists or cannot be
+    written."""
     _check(name)
     shown = (FOLDER / f"{name}.py").as_posix()
     file = root / shown
@@ -79,7 +81,7 @@ def new_tool(name: str, root: Path) -> list[str]:
 
 
 def _check(name: str) -> None:
-    """Raise UsageError unless the name fits a file, a function and a tool."""
+    """Raise UsageError unless the name is valid for a file, a function and a tool."""
     if name == RESOLVE:
         raise UsageError(f"{RESOLVE!r} is reserved for the tool that resolves pending actions: choose another name")
     if name.isascii() and name.isidentifier() and not iskeyword(name) and name[0] != "_" and len(name) <= _LONGEST:
@@ -87,5 +89,5 @@ def _check(name: str) -> None:
     bare = "".join(sign if sign.isascii() and sign.isalnum() else "_" for sign in name.removesuffix(".py")).strip("_")
     meant = f": did you mean {bare}?" if bare and bare != name and bare.isidentifier() and not iskeyword(bare) else ""
     raise UsageError(
-        f"{name[:100]!r} cannot name a tool (a letter, then letters, digits and _, at most {_LONGEST}){meant}"
+        f"{name[:100]!r} is not a valid tool name (a letter, then letters, digits and _, at most {_LONGEST}){meant}"
     )

@@ -123,7 +123,7 @@ def _shown(root: Path, state: TrustState, found: Fingerprint, room: int) -> Iter
         yield from paragraph("The folder needs no trust: it contains no settings, hooks or other commands.", room)
         return
     yield (Span("once it is trusted, it", "bold"),)
-    for effect in found.effects or ("does nothing by itself",):
+    for effect in found.effects or ("has no further effects",):
         yield from paragraph(Safe(effect), room, indent=2, hang=2)
     for fault in (fault for each in found.settings for fault in each.faults):
         yield from paragraph(f"fault: {fault}", room, "red", indent=2, hang=2)

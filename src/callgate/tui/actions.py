@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from callgate.tui.blocks import NoticeBlock
-from callgate.tui.keys import ACTIONS, KeyAction, bound_keys
+from callgate.tui.keys import ACTIONS, KeyAction, bound_keys, interrupt_key
 from callgate.tui.route import as_card
 from callgate.words.inputs import Continue, Interrupt, MoveToBackground, SetMode
 from callgate.words.modes import MODES, Mode
@@ -79,8 +79,8 @@ class InputActions:
         elif self._works:
             self._app.post(Interrupt())
         elif not twice:
-            what = "empties the line" if composer.text else "goes back to a message"
-            self._frames.hint(f"Esc once more {what}", TWICE)
+            what = "clears the input" if composer.text else "rewinds to a message"
+            self._frames.hint(f"{interrupt_key(self.rows)} once more {what}", TWICE)
         elif composer.text:
             composer.give_up()
         else:
@@ -103,7 +103,7 @@ class InputActions:
         """Exit. While the agent works or a command runs, a second press is needed."""
         fold = self._app.fold
         if (fold.status == "working" or fold.running) and not self._twice("quit"):
-            self._frames.hint("Work is in progress: Ctrl-D once more quits", TWICE)
+            self._frames.hint("Still running: Ctrl-D once more quits", TWICE)
         else:
             self._app.quit()
 

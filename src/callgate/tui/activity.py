@@ -1,4 +1,5 @@
-"""Describes the reason why the agent waits: the user, the model, a call, a hook, a lock or the disk."""
+"""Describes the agent's current work, or the reason why it waits: the user, the model, a call, a hook, a lock or the
+disk."""
 
 from typing import Literal
 
@@ -24,8 +25,8 @@ class Wait:
 
 
 def activity_line(state: FoldState, now: float) -> str:
-    """Return the agent's current work as text, or an empty string while the agent is idle. A wait of over two
-    seconds is named."""
+    """Return the agent's current work as text, or an empty string while the agent is idle. After two seconds of
+    waiting, the text contains the reason."""
     wait = wait_of(state)
     if wait is None:
         return ""
@@ -48,19 +49,21 @@ def wait_of(state: FoldState) -> Wait | None:
     a retry, a running call, a queued or validating call, the model, the disk.
     """
     if state.questions and state.status not in ("paused", "closed"):
-        return Wait("person", "waits for your answer", min(each.asked_at for each in state.questions.values()))
+        return Wait("person", "waiting for your answer", min(each.asked_at for each in state.questions.values()))
     if state.status != "working":
         return None
     for phase in state.phases.values():
-        text = f"waits for {phase.name}" if phase.kind == "hook" else f"{phase.name} writes a summary"
+        text = f"running {phase.name}" if phase.kind == "hook" else f"{phase.name} is writing a summary"
         return Wait(phase.kind, text, phase.at)
     retry = state.retry
     if retry is not None and state.model_silent and state.model_at == retry.at and retry.delay >= STUCK:
-        return Wait("retry", f"asks {retry.instead or 'the model'} again", retry.at, retry.at + retry.delay)
+        return Wait("retry", f"retrying {retry.instead or 'the model'}", retry.at, retry.at + retry.delay)
     found = _call(state)
     if found is None and state.model_at is not None:
-        return Wait("model", "waits for the model" if state.model_silent else "the model is silent", state.model_at)
-    return found or Wait("record", "waits for the disk", state.last_activity)
+        return Wait(
+            "model", "waiting for the model" if state.model_silent else "no output from the model", state.model_at
+        )
+    return found or Wait("record", "waiting for the disk", state.last_activity)
 
 
 def _call(state: FoldState) -> Wait | None:
@@ -69,11 +72,11 @@ def _call(state: FoldState) -> Wait | None:
     queued = [each for each in calls if each.status is Status.SCHEDULED] if state.model_at is None else []
     if running:
         more = f" and {len(running) - 1} more" if len(running) > 1 else ""
-        waits = f" ({queued[0].name} waits for {'them' if more else 'it'})" if queued else ""
-        return Wait("call", f"runs {running[0].name}{more}{waits}", min(each.since for each in running))
+        waits = f"; {queued[0].name} is next" if queued else ""
+        return Wait("call", f"running {running[0].name}{more}{waits}", min(each.since for each in running))
     for call in calls:
         if call in queued:
-            return Wait("queue", f"{call.name} waits for a lock of another agent, or for the disk", call.since)
+            return Wait("queue", f"{call.name} is waiting for a lock of another agent, or for the disk", call.since)
         if call.status is Status.VALIDATING:
-            return Wait("check", f"{call.name} is checked", call.since)
+            return Wait("check", f"checking {call.name}", call.since)
     return None

@@ -30,12 +30,13 @@ from callgate.tui.panels.question_queue import QuestionQueue
 from callgate.tui.panels.transcript_panel import Transcript
 from callgate.tui.port import Panel, Receiver, SessionOpener, SessionStart, SlashCommand, ViewName
 from callgate.tui.route import as_card, route
-from callgate.tui.screen import terminal_output
+from callgate.tui.screen import ESCAPE, ESCAPE_AT_CARD, terminal_output
 from callgate.tui.theme import Theme, theme_for
 from callgate.words.errors import CallgateError
-from callgate.words.events import Compacted, Event, ModelSet, Noted, StatusChanged, TurnEnded
+from callgate.words.events import Event, ModelSet, Noted, StatusChanged, TurnEnded
 from callgate.words.inputs import Input, Prompt
 from callgate.words.session_event import AgentPath
+from callgate.words.turns import Compacted
 
 if TYPE_CHECKING:
     from prompt_toolkit.key_binding.key_processor import KeyPress
@@ -71,7 +72,7 @@ def run_terminal(
 
     code, session = asyncio.run(main())
     if session and sys.stdout.isatty():
-        sys.stdout.write("\n" + theme.paint(f"callgate --resume {session} goes on here", "grey") + "\n")
+        sys.stdout.write("\n" + theme.paint(f"To continue: callgate --resume {session}", "grey") + "\n")
     return code
 
 
@@ -203,7 +204,7 @@ class TerminalApp:
         return following
 
     async def _show_session(self, session: Session, config: Config, *, again: bool) -> None:
-        """Show the session. If ``again`` is True, its conversation is on the screen already."""
+        """Show the session. ``again`` is True if its conversation is on the screen already."""
         events = [event for _number, event in await session.events_after(0)]
         fold, earlier = ConversationFold(), fold_of(events)
         fold.apply_all(events)
@@ -233,14 +234,15 @@ class TerminalApp:
         self.fold = fold
         self.actions.configure(config)
         self.composer.configure(config)
-        self._greeted = [*session.notes]
+        self._greeted = [*session.controls.notes]
         self.questions.follow({})
         if self.full is not None:
             self.full = self.transcript(expanded=False)
         self._start_status_line(session, config)
 
     def _start_status_line(self, session: Session, config: Config) -> None:
-        """Start the user's status line. If no command is configured, it waits until the settings have a command."""
+        """Start the user's status line. If no command is configured, the status line starts when the settings have a
+        command."""
         from callgate.tui.statusline.status_line import SessionStatusLine
 
         self.statusline = SessionStatusLine(
@@ -258,7 +260,7 @@ class TerminalApp:
             self.unsent.append(sent)
         else:
             self.session.post(sent)
-            self.session.deliver()
+            self.session.controls.deliver()
 
     def change_session(self, start: SessionStart, then: Callable[[], None] = lambda: None) -> None:
         self._following = start
@@ -350,7 +352,6 @@ class TerminalApp:
 
     @property
     def shown_panel(self) -> Panel | None:
-        """The panel on the screen, or None. The keys may go to the input line while a panel is shown."""
         return self.panels[-1] if self.panels else self.questions.card
 
     @property
@@ -369,7 +370,7 @@ class TerminalApp:
         if isinstance(event, (TurnEnded, ModelSet, Compacted)) and not path and self.session is not None:
             self.context_used = context_used(self.session)
         if isinstance(event, StatusChanged) and not path and self.session is not None:
-            failure = self.session.take_failure()
+            failure = self.session.controls.take_failure()
             if failure is not None:
                 self.fold.notice(str(failure) or type(failure).__name__, "error")
         self.questions.follow(self.fold.questions, event)
@@ -378,7 +379,6 @@ class TerminalApp:
     # ---- keys ---------------------------------------------------------------------------------------------------
 
     def act(self, action: str, context: Context | None = None) -> None:
-        """Run an action of the table of keys in the given context, or in the context of the current receiver."""
         receiver = self.receiver
         if receiver.panel is None or context == "anywhere" or action == "keys":
             getattr(self.actions, action)()
@@ -387,7 +387,6 @@ class TerminalApp:
         self.redraw()
 
     def pressed(self, keys: Sequence[KeyPress], row: KeyAction | None) -> None:
-        """Pass keys to the open panel or the input line. ``row`` is the action to which they are bound."""
         panel, card = self.receiver.panel, as_card(self.receiver.panel)
         if card is not None:
             self.card_keys.pressed(card, keys, row)
@@ -409,7 +408,6 @@ class TerminalApp:
         self.redraw()
 
     def leave_card(self) -> None:
-        """Give the keys to the input line, in which the user goes on typing."""
         card = as_card(self.shown_panel)
         if card is not None:
             card.guard.leave()
@@ -417,11 +415,11 @@ class TerminalApp:
         self.update_receiver()
 
     def update_receiver(self) -> None:
-        """Decide which part of the screen receives keys, and give the focus to that part."""
         composer, now = self.composer, asyncio.get_running_loop().time()
         writing = bool(composer.text) or composer.borrowed
         receiver = route(self.shown_panel, now, asks=composer.asks, writing=writing)
         self.receiver = replace(receiver, held=self.card_keys.waiting)
+        self.application.ttimeoutlen = ESCAPE_AT_CARD if receiver.part == "card" else ESCAPE
         self._focus()
 
     def _key_arrives(self, _sender: object) -> None:
@@ -448,4 +446,4 @@ def greeting(session: Session, config: Config) -> list[Block]:
     branch = branch_of(config.root)
     where = f"{home_path(config.root)} ({branch})" if branch else home_path(config.root)
     first = f"callgate {__version__}  {session.model}  {where}"
-    return [NoticeBlock(first), *(NoticeBlock(note, "warning") for note in session.notes)]
+    return [NoticeBlock(first), *(NoticeBlock(note, "warning") for note in session.controls.notes)]

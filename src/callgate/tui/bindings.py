@@ -48,6 +48,8 @@ def bindings_of(app: InnerTerminal) -> KeyBindings:
 
 def _bind(bindings: KeyBindings, app: InnerTerminal, row: KeyAction, keys: str) -> None:
     when = _WHEN.get((row.context, row.action))
+    if when is may_interrupt and keys != "escape":
+        when = None
 
     def holds() -> bool:
         if row.context == "completion":
@@ -73,7 +75,7 @@ def _may_answer(app: InnerTerminal) -> bool:
 
 
 def _inserts(app: InnerTerminal) -> bool:
-    """Return False in vim's normal mode, where keys are commands."""
+    """Return True if typed text is inserted. False in vim's normal mode, where keys are commands."""
     return vim_state(app) in ("", "insert", "replace")
 
 

@@ -33,8 +33,8 @@ class PromptBlock:
 class TextBlock:
     """Markdown text of the model.
 
-    done    the text is complete
-    begun   the first lines have been printed and removed from ``text``
+    done    True if the text is complete
+    begun   True if the first lines have been printed and removed from ``text``
     opened  the Markdown state after the removed lines
     """
 
@@ -66,8 +66,8 @@ class CallBlock:
     index, of  the number of the call in its message, and the number of calls in the message
     since      the time when the call entered its status
     output     the end of the output so far
-    joined     the block before this block is a call too
-    cut        the program ended while the call ran, and no outcome was recorded
+    joined     True if the block before this block is a call too
+    cut        True if the program ended while the call ran, and no outcome was recorded
     title      the text of the line, if it is not made of the tool and its arguments
     """
 

@@ -29,9 +29,9 @@ earlier."""
 
 @dataclass
 class _Held:
-    """Text whose effect waits or can be undone.
+    """Text that was typed at a card and whose effect is delayed or can be undone.
 
-    run   performs the action of the key; None if the keys changed marks only, which was done at once
+    run   performs the action of the key; None if the keys only changed marks, which happens without a delay
     undo  restores the marks
     """
 
@@ -43,7 +43,7 @@ class _Held:
 
 
 class CardKeys:
-    """Decides between a key of the card and text for the input line."""
+    """Decides whether typed text is a key of the card or text for the input line."""
 
     def __init__(self, app: InnerTerminal) -> None:
         self._app = app
@@ -51,11 +51,11 @@ class CardKeys:
 
     @property
     def waiting(self) -> str:
-        """The key that waits for its effect, or an empty string."""
+        """The key whose action is delayed, or an empty string."""
         return "" if self._held is None or self._held.run is None else self._held.text.rstrip() or " "
 
     def pressed(self, card: Card, keys: Sequence[KeyPress], row: KeyAction | None) -> None:
-        """Handle keys at the card. ``row`` is the action to which the table of keys binds them."""
+        """Handle keys at the card. ``row`` is the action of the keys in the table of keys."""
         text, enter = typed_text(keys), [each.key for each in keys] == [Keys.Enter]
         burst = self._app.application.is_burst
         if card.takes_text and (text or (enter and burst)):
@@ -115,7 +115,7 @@ class CardKeys:
         self._app.composer.insert(text)
 
     def update(self) -> None:
-        """Insert the waiting key into the input line if its card does not receive the keys any more."""
+        """Insert the delayed key into the input line if the card that it was typed at no longer receives keys."""
         held, receiver = self._held, self._app.receiver
         if held is None or (receiver.part == "card" and receiver.panel is held.card):
             return

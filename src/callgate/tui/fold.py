@@ -12,16 +12,17 @@ from callgate.tui.fold_calls import apply_call_event
 from callgate.tui.fold_runs import apply_run_event
 from callgate.tui.fold_state import FoldState
 from callgate.tui.fold_texts import apply_text_event
-from callgate.words.events import Event, Rewound
+from callgate.words.events import Event
 from callgate.words.session_event import AgentPath
+from callgate.words.turns import Rewound
 
 SHOWN = 20
 """The number of earlier messages that are shown when a session is resumed."""
 
 
 class ConversationFold(FoldState):
-    """The state of the terminal, changed by ``apply`` for each event in order. Of events from nested sessions (with
-    a path), only calls and questions change the state."""
+    """The state of the terminal. ``apply`` changes the state for each event in order. Of the events of nested
+    sessions (with a path), only events of calls and questions change the state."""
 
     def apply(self, event: Event, path: AgentPath = ()) -> None:
         self.last_activity = event.at
@@ -74,6 +75,6 @@ def left_open(fold: ConversationFold, waiting: int) -> NoticeBlock:
     calls = sum(isinstance(each, CallBlock) and not each.done for each in fold.blocks)
     parts = [counted(len(fold.questions), "question")] if fold.questions else []
     parts += [counted(calls, "unfinished call")] if calls else []
-    parts += [counted(waiting, "message that waits", "messages that wait")] if waiting else []
+    parts += [counted(waiting, "queued message", "queued messages")] if waiting else []
     what = f": {', '.join(parts)}" if parts else ""
-    return NoticeBlock(f"This session stopped in the middle of its work{what}. Enter goes on.", "warning")
+    return NoticeBlock(f"This session was interrupted{what}. Press Enter to continue.", "warning")

@@ -7,7 +7,7 @@ from typing import Any
 from callgate.tui.blocks import ENDED_WORDS, ActionBlock, CallBlock
 from callgate.tui.fold_state import FoldState
 from callgate.words import events as e
-from callgate.words.calls import TRANSITIONS, Status
+from callgate.words.calls import NO_OUTPUT, TRANSITIONS, Status
 from callgate.words.decisions import Allow, Deny
 from callgate.words.pending import RESOLVE
 from callgate.words.session_event import AgentPath
@@ -76,7 +76,8 @@ def resolve_title(state: FoldState, name: str, arguments: Mapping[str, Any]) -> 
 
 
 def _end_action(state: FoldState, event: e.ActionResolved) -> None:
-    """Show the end of a staged action on the call of ``resolve`` that ends it, otherwise as a block of its own."""
+    """Show the end of a staged action on the call of ``resolve`` that ends the action. If there is no such call,
+    show it as a separate block."""
     for at in range(len(state.blocks) - 1, state.first_open - 1, -1):
         each = state.blocks[at]
         if not isinstance(each, CallBlock) or (each.name, each.path, each.done) != (RESOLVE, (), False):
@@ -94,7 +95,7 @@ def _changed(call: CallBlock, event: e.Event) -> CallBlock:
             call = moved(call, Status.SCHEDULED, event.at) if isinstance(decision, Allow) else call
             return replace(call, decision=decision, arguments=call.arguments if changed is None else changed)
         case e.QuestionAsked(question=question):
-            return moved(call, Status.AWAITING_APPROVAL, event.at, question=question)
+            return moved(call, Status.AWAITING_APPROVAL, event.at, question=question, output="")
         case e.QuestionAnswered(confirmation=answer):
             call = call if answer.outcome == "no" else moved(call, Status.SCHEDULED, event.at)
             arguments = call.arguments if answer.arguments is None else answer.arguments
@@ -111,6 +112,8 @@ def _changed(call: CallBlock, event: e.Event) -> CallBlock:
             )
         case e.CallSettled(result=result):
             title = next((each.title for each in result.display[:1] if call.name == RESOLVE), None)
+            if result.text == NO_OUTPUT.format(name=call.name):
+                result = replace(result, content=())
             call = replace(call, result=result, status=result.status, duration_ms=event.duration_ms)
             call = replace(call, title=title or call.title)
             return replace(call, question=None, of=max(event.of, call.of), cut=False)

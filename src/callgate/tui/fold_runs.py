@@ -33,7 +33,7 @@ def apply_run_event(state: FoldState, event: e.Event) -> None:
         case e.Compacted():
             tokens = f", {event.tokens_before:,} to {event.tokens_after:,} tokens" if event.tokens_before else ""
             covered = counted(event.covered, "message")
-            state.notice(f"The conversation was compacted: a summary stands for {covered}{tokens}.")
+            state.notice(f"The conversation was compacted: a summary replaces {covered}{tokens}.")
         case e.Rewound() | e.Branched():
             _move(state, event)
         case e.Forked():
@@ -49,7 +49,7 @@ def apply_run_event(state: FoldState, event: e.Event) -> None:
             state.mode = event.mode
         case e.ModelSet():
             if state.model != event.model:
-                state.notice(f"{event.model} answers from the next request on.")
+                state.notice(f"{event.model} is used from the next request on.")
             state.model = event.model
         case e.PromptQueued():
             state.waiting[event.id] = event
@@ -91,7 +91,7 @@ def _move(state: FoldState, event: e.Rewound | e.Branched) -> None:
     where = "before" if isinstance(event, e.Rewound) else "right after"
     name = state.names.get(event.message_id)
     said = f"the message “{name}”" if name else f"message {event.message_id}"
-    state.notice(f"The conversation goes on from {where} {said}.")
+    state.notice(f"The conversation continues from {where} {said}.")
 
 
 def _change_status(state: FoldState, event: e.StatusChanged) -> None:
@@ -107,15 +107,19 @@ def _change_status(state: FoldState, event: e.StatusChanged) -> None:
 def _remembered(event: e.PolicyAdded) -> str:
     policy = event.policy
     scope = SCOPES[policy.scope] if policy.scope == "user" else f"for {SCOPES[policy.scope]}"
-    return f"Remembered {scope}: {policy.effect} {policy.covers}."
+    exact = policy.pattern is not None and policy.pattern.kind == "exact"
+    covered = f"{policy.tool}(exactly this call)" if exact else policy.covers
+    return f"Remembered {scope}: {policy.effect} {covered}."
 
 
 _WARNINGS: Mapping[type, Callable[[Any], str]] = {
     e.LinesQuarantined: lambda event: (
-        f"The record was damaged in {counted(len(event.ranges), 'place')};"
-        f" what could not be read is kept in {event.kept_in}."
+        f"The record was damaged in {counted(len(event.ranges), 'place')}; the damaged parts are stored in "
+        f"{event.kept_in}."
     ),
-    e.StrayFound: lambda event: f"{event.name} could not be stopped and still runs; it keeps its locks until it ends.",
+    e.StrayFound: lambda event: (
+        f"{event.name} could not be stopped and is still running; it keeps its locks until it ends."
+    ),
     e.InputRefused: lambda event: f"{event.input} was refused: {event.reason}",
     e.Paused: lambda event: f"The agent paused: {event.reason}",
 }

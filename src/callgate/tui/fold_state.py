@@ -34,9 +34,9 @@ class FoldState:
     run_began      the time when the run started
     work_began     the time when the status became working
     model_at       the time of the model's last chunk; None while no request runs
-    model_silent   no chunk of the answer has arrived yet
-    retry          the retry that the request waits for
-    phases         hooks and summaries that run, by id
+    model_silent   True if no chunk of the answer has arrived yet
+    retry          the next retry of the request
+    phases         running hooks and summaries by id
     """
 
     def __init__(self) -> None:

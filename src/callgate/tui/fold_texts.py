@@ -102,5 +102,5 @@ def _withdraw_answer(state: FoldState, event: e.RequestRetried) -> None:
     state.streamed.discard(event.message_id)
     where = f" from {event.instead}" if event.instead else ""
     wait = f" in {event.delay:.0f} s" if event.delay >= 1 else ""
-    again = "; the answer above broke off" if left else ""
-    state.notice(f"{event.detail or event.kind}: asking again{where}{wait} (attempt {event.attempt}){again}", "warning")
+    again = "; the answer above is incomplete" if left else ""
+    state.notice(f"{event.detail or event.kind}: retrying{where}{wait} (attempt {event.attempt}){again}", "warning")

@@ -10,6 +10,7 @@ from callgate.formats.columns import clipped, width
 from callgate.formats.display import visible
 from callgate.tui.activity import activity_line
 from callgate.tui.bindings import may_interrupt, vim_state
+from callgate.tui.keys import interrupt_key
 from callgate.tui.theme import MODE_STYLES
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ Part = tuple[str, str]
 def footer_lines(app: InnerTerminal, hint: str) -> list[str]:
     fold, theme, own = app.fold, app.theme, app.statusline
     state = "starting" if app.session is None else visible(activity_line(fold, time())) or fold.status.replace("_", " ")
-    quits = "Esc interrupts" if may_interrupt(app) else "Esc Esc interrupts"  # the first Esc leaves vim's insert mode
+    key = interrupt_key(app.keys)
+    quits = f"{key} interrupts" if key != "Esc" or may_interrupt(app) else "Esc Esc interrupts"  # vim takes the first
     shown_hint = hint or (quits if fold.status == "working" and app.receiver.part != "card" else "")
     parts: list[Part] = [
         (vim_state(app).upper(), "grey"),
@@ -38,7 +40,7 @@ def footer_lines(app: InnerTerminal, hint: str) -> list[str]:
     size, between = app.application.output.get_size(), theme.sign(" · ", " - ")
     is_narrow = size.columns < _WIDE and size.rows > _LOW
     for at in (slice(0, 3), slice(3, None)) if is_narrow else (slice(None),):
-        shown = _fitted(dict(enumerate(parts[at], at.start or 0)), width(between), size.columns - 1)
+        shown = fitted_parts(dict(enumerate(parts[at], at.start or 0)), width(between), size.columns - 1, bool(hint))
         lines.append(" " + theme.paint(between, "grey").join(theme.paint(text, style) for text, style in shown))
     return lines
 
@@ -54,21 +56,33 @@ def context_used(session: Session) -> str:
 
 _WIDE, _LOW = 80, 12
 """Terminals with fewer columns have two lines, except low terminals."""
-_LEAST_NEEDED = (6, 4, 5, 0, 2)
-"""The elements that are left out of a line, in this order: cost, model, context, vim's mode, the hint."""
+_LEAST_NEEDED = (6, 4, 5, 0)
+"""The elements that are left out of a line first, in this order: cost, model, context, vim's mode."""
+_STATE, _HINT, _MODE = 1, 2, 3
+_SHORTEST_STATE = 10
+"""The minimum columns of a shortened state."""
 
 
-def _fitted(parts: Mapping[int, Part], between: int, columns: int) -> list[Part]:
-    """Return the elements for one line. The number of lines depends on the terminal alone, so that the screen does not
-    move while the agent works; what the agent does and the mode stay visible."""
+def fitted_parts(parts: Mapping[int, Part], between: int, columns: int, is_pressed: bool) -> list[Part]:
+    """Return the elements that fit into one line. The activity and the mode stay visible. The number of lines depends
+    on the terminal alone, so that the screen does not move while the agent works.
+
+    is_pressed  True if the hint is about a key that was just pressed; the hint is then kept instead of the mode, and
+                the activity may be shortened or left out
+    """
     kept = {at: part for at, part in parts.items() if part[0]}
 
     def room() -> int:
         return columns - sum(width(text) + between for text, _ in kept.values()) + between
 
-    for at in _LEAST_NEEDED:
+    for at in (*_LEAST_NEEDED, _MODE if is_pressed else _HINT):
         if room() < 0 and len(kept) > 1:
             kept.pop(at, None)
+    if room() < 0 and is_pressed and _STATE in kept and _HINT in kept:
+        text, style = kept[_STATE]
+        kept[_STATE] = (clipped(text, max(width(text) + room(), min(_SHORTEST_STATE, width(text)))), style)
+        if room() < 0:
+            kept.pop(_STATE)
     if room() < 0:
         at = min(kept)
         text, style = kept[at]

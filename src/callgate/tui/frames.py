@@ -29,7 +29,7 @@ TICK = 0.5
 class Frames:
     """Draws frames.
 
-    shown   blocks of commands and of the start that have not been printed
+    shown   blocks of commands and of the program's start that are not printed yet
     hinted  a hint that is shown below the input line for a short time
     """
 
@@ -44,7 +44,7 @@ class Frames:
     # ---- when ---------------------------------------------------------------------------------------------------
 
     def ask(self) -> None:
-        """Request a frame, which is drawn soon."""
+        """Schedule a frame."""
         self._later(FRAME, self.draw)
 
     def hint(self, text: str, seconds: float) -> None:
@@ -139,7 +139,7 @@ class Frames:
             more = theme.paint(f"{theme.sign('…', '...')} {len(lines) - height + 1} lines above", "grey")
             lines = [more, *lines[len(lines) - height + 1 :]]
         if app.fold.pending and app.shown_panel is None:
-            root = "" if app.session is None else app.session.root
+            root = "" if app.session is None else app.session.controls.root
             lines.append(theme.paint(staged_line(app.fold.pending.values(), columns, root), "yellow"))
         return lines
 
@@ -159,21 +159,21 @@ class Frames:
         from callgate.tui.render import Painter  # costly, and not needed for the first prompt
 
         app = self._app
-        root = "" if app.session is None else app.session.root
+        root = "" if app.session is None else app.session.controls.root
         return Painter(app.theme, app.application.output.get_size().columns, self._face, unbroken=unbroken, root=root)
 
     def _face(self, name: str, arguments: Mapping[str, Any]) -> Face:
         from callgate.tui.render import PlainFace
 
         session = self._app.session
-        return PlainFace(name) if session is None else session.face(name, arguments)
+        return PlainFace(name) if session is None else session.controls.face(name, arguments)
 
 
 def staged_line(pending: Iterable[Staged], width: int, root: str = "") -> str:
     """Return the line above the input line that lists the staged actions."""
     *older, newest = pending
     more = f" and {len(older)} more" if older else ""
-    hint = "  Tab: look, apply or discard"
+    hint = "  Tab: show, apply or discard"
     return f"{visible(f'staged: {shown_paths(newest.label, root)}{more}')[: max(width - len(hint) - 1, 8)]}{hint}"[
         : width - 1
     ]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Context = Literal["anywhere", "input", "completion", "question", "selector", "pager"]
 CONTEXTS: dict[Context, str] = {
-    "anywhere": "every place, where it has no other key of the same name",
+    "anywhere": "every context that does not define the key itself",
     "input": "the input line",
     "completion": "the list below the input line: files, commands, earlier messages",
     "question": "a question",
@@ -36,26 +36,26 @@ ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("anywhere", "transcript", ("c-o",), "the whole conversation with the output of calls"),
     KeyAction("anywhere", "cycle_mode", ("s-tab",), "the next permission mode"),
     KeyAction("anywhere", "redraw", ("c-l",), "draw the screen again"),
-    KeyAction("anywhere", "suspend", ("c-z",), "suspend the program; fg brings it back"),
-    KeyAction("anywhere", "quit", ("c-d",), "quit, if the input is empty; while work is in progress, twice"),
-    KeyAction("anywhere", "keys", ("f1",), "the keys of the place"),
-    KeyAction("input", "submit", ("enter",), "send the message; while the agent works, it is read after this step"),
-    KeyAction("input", "queue", ("tab",), "while the agent works: send the message when it is done"),
+    KeyAction("anywhere", "suspend", ("c-z",), "suspend Callgate; fg resumes it"),
+    KeyAction("anywhere", "quit", ("c-d",), "quit, if the input is empty; press twice while the agent works"),
+    KeyAction("anywhere", "keys", ("f1",), "show the keys that work here"),
+    KeyAction("input", "submit", ("enter",), "send the message; while the agent works, after this step"),
+    KeyAction("input", "queue", ("tab",), "while the agent works: queue the message until it is finished"),
     KeyAction("input", "newline", ("escape enter", "c-j"), "a new line in the message; also a backslash before Enter"),
-    KeyAction("input", "cancel", ("c-c",), "empty the input, interrupt, or twice: quit"),
-    KeyAction("input", "interrupt", ("escape",), "interrupt the work; twice at rest: rewind"),
-    KeyAction("input", "up", ("up",), "the line above; on the first one: a waiting message, an earlier message"),
-    KeyAction("input", "down", ("down",), "the line below; on the last one: a later message"),
+    KeyAction("input", "cancel", ("c-c",), "clear the input, or interrupt; twice: quit"),
+    KeyAction("input", "interrupt", ("escape",), "interrupt the agent; twice while idle: rewind"),
+    KeyAction("input", "up", ("up",), "the line above; on the first line: a queued or an earlier message"),
+    KeyAction("input", "down", ("down",), "the line below; on the last line: a later message"),
     KeyAction("input", "search_history", ("c-r",), "search earlier messages"),
     KeyAction("input", "edit", ("c-x c-e", "c-g"), "write the message in $VISUAL or $EDITOR"),
     KeyAction("input", "paste_image", ("c-v",), "attach the image of the clipboard"),
-    KeyAction("input", "background", ("c-b",), "let running commands go on in the background"),
-    KeyAction("input", "answer", ("tab",), "to the open question, or to what is staged"),
-    KeyAction("input", "keys", ("?",), "these keys, if the input is empty"),
+    KeyAction("input", "background", ("c-b",), "move running commands to the background"),
+    KeyAction("input", "answer", ("tab",), "to the open question, or to the pending action"),
+    KeyAction("input", "keys", ("?",), "show these keys, if the input is empty"),
     KeyAction("input", "page_up", ("pageup",), "in the full view: up a page"),
     KeyAction("input", "page_down", ("pagedown",), "in the full view: down a page"),
-    KeyAction("completion", "accept", ("enter",), "take the marked line; send what is complete"),
-    KeyAction("completion", "complete", ("tab",), "take the marked line"),
+    KeyAction("completion", "accept", ("enter",), "accept the marked line; send a complete command"),
+    KeyAction("completion", "complete", ("tab",), "accept the marked line"),
     KeyAction("completion", "previous", ("up", "c-p"), "the line above"),
     KeyAction("completion", "next", ("down", "c-n", "c-r"), "the line below"),
     KeyAction("completion", "close", ("escape",), "close the list"),
@@ -64,7 +64,7 @@ ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("question", "no", ("n",), "do not run it"),
     KeyAction("question", "edit", ("e",), "change the arguments"),
     KeyAction("question", "view", ("d",), "the whole diff and all arguments"),
-    KeyAction("question", "leave", ("tab",), "to the input line; the question waits"),
+    KeyAction("question", "leave", ("tab",), "to the input line; the question stays open"),
     KeyAction("question", "cancel", ("c-c", "escape"), "no, and stop the turn"),
     KeyAction("question", "keys", ("?",), "these keys"),
     KeyAction("pager", "close", ("q", "escape", "c-c", "c-o"), "back to the conversation"),
@@ -75,20 +75,20 @@ ACTIONS: tuple[KeyAction, ...] = (
     KeyAction("pager", "start", ("home", "g"), "to the beginning"),
     KeyAction("pager", "end", ("end", "G"), "to the end"),
     KeyAction("pager", "search", ("/",), "search"),
-    KeyAction("pager", "next", ("n",), "the next place with the text"),
-    KeyAction("pager", "previous", ("N",), "the place before it"),
+    KeyAction("pager", "next", ("n",), "the next match"),
+    KeyAction("pager", "previous", ("N",), "the previous match"),
     KeyAction("pager", "keys", ("?",), "these keys"),
     KeyAction("selector", "up", ("up", "c-p"), "the line above"),
     KeyAction("selector", "down", ("down", "c-n"), "the line below"),
-    KeyAction("selector", "left", ("left",), "the choice before, where a line has several"),
-    KeyAction("selector", "right", ("right",), "the next choice, where a line has several"),
+    KeyAction("selector", "left", ("left",), "the previous choice of the line"),
+    KeyAction("selector", "right", ("right",), "the next choice of the line"),
     KeyAction("selector", "page_up", ("pageup",), "a page up"),
     KeyAction("selector", "page_down", ("pagedown",), "a page down"),
-    KeyAction("selector", "start", ("home",), "to the first one"),
-    KeyAction("selector", "end", ("end",), "to the last one"),
-    KeyAction("selector", "choose", ("enter",), "take this one"),
+    KeyAction("selector", "start", ("home",), "to the first line"),
+    KeyAction("selector", "end", ("end",), "to the last line"),
+    KeyAction("selector", "choose", ("enter",), "select this line"),
     KeyAction("selector", "other", ("tab",), "the other choices: scopes, folders, the next field"),
-    KeyAction("selector", "erase", ("backspace",), "the last letter of the filter or of own words"),
+    KeyAction("selector", "erase", ("backspace",), "delete the last letter of the filter or of the text"),
     KeyAction("selector", "cancel", ("escape", "c-c"), "close"),
 )
 
@@ -148,6 +148,13 @@ def shown_keys(keys: str, plain: bool = False) -> str:
     return " ".join(shown)
 
 
+def interrupt_key(rows: Iterable[KeyAction]) -> str:
+    """Return the first key that interrupts the work, in the notation for users. If no key is bound to
+    ``interrupt``, return a key of ``cancel``, which interrupts too."""
+    keys = {row.action: row.keys for row in rows if row.context == "input"}
+    return shown_keys(next(iter((*keys["interrupt"], *keys["cancel"])), ""))
+
+
 def bound_keys(changes: Iterable[KeyLine]) -> tuple[tuple[KeyAction, ...], list[str]]:
     """Return the table with the key bindings of the settings, and a message for each invalid binding.
 
@@ -160,19 +167,23 @@ def bound_keys(changes: Iterable[KeyLine]) -> tuple[tuple[KeyAction, ...], list[
         place, name = (line.context, line.action), f"keybindings.{line.context}.{line.action}"
         keys = [sequence_of(each) for each in line.keys]
         if line.context not in get_args(Context):
-            faults.append(f"{line.origin}: there is no context {line.context}: {', '.join(CONTEXTS)}")
+            faults.append(f"{line.origin}: unknown context {line.context}; use {', '.join(CONTEXTS)}")
         elif place not in rows:
             from difflib import get_close_matches  # only needed for errors
 
             known = [row.action for row in ACTIONS if row.context == line.context]
             close = get_close_matches(line.action, known, 1)
-            tip = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
-            faults.append(f"{line.origin}: there is no action {name}: {tip}")
+            tip = f"did you mean {close[0]}?" if close else f"the actions are {', '.join(known)}"
+            faults.append(f"{line.origin}: unknown action {name}: {tip}")
         elif None in keys:
             wrong = line.keys[keys.index(None)]
-            faults.append(f"{line.origin}: {name}: no terminal sends {wrong!r}; keys are such as ctrl-x, alt-enter, f5")
+            faults.append(
+                f"{line.origin}: {name}: no terminal sends {wrong!r}; examples of keys: ctrl-x, alt-enter, f5"
+            )
         elif line.context == "input" and any(key is not None and len(key) == 1 and key != "?" for key in keys):
-            faults.append(f"{line.origin}: {name}: a character alone is typed, so it cannot be a key of the input line")
+            faults.append(
+                f"{line.origin}: {name}: a single character is typed text, so it cannot be a key of the input line"
+            )
         else:
             rows[place] = replace(rows[place], keys=tuple(key for key in keys if key is not None))
             changed[place] = line
@@ -181,8 +192,8 @@ def bound_keys(changes: Iterable[KeyLine]) -> tuple[tuple[KeyAction, ...], list[
 
 
 def _settled(rows: dict[tuple[str, str], KeyAction], changed: dict[tuple[str, str], KeyLine]) -> list[str]:
-    """Assign every key to one action of a context: to an action in the settings first, otherwise to the first action
-    in the table."""
+    """Assign every key to one action of a context. An action in the settings takes precedence; otherwise the first
+    action in the table gets the key."""
     faults: list[str] = []
     owners: dict[tuple[str, str], KeyAction] = {}
     order = {place: at for at, place in enumerate(changed)}
@@ -196,7 +207,7 @@ def _settled(rows: dict[tuple[str, str], KeyAction], changed: dict[tuple[str, st
                 continue
             where = f"{line.origin}: " if other is None else f"{other.origin}: "
             says = f"{shown_keys(key)} is {owner.action} in keybindings.{row.context}"
-            faults.append(f"{where}{says}, so it is not {row.action} any more" if other is None else f"{where}{says}")
+            faults.append(f"{where}{says}, so it no longer runs {row.action}" if other is None else f"{where}{says}")
         rows[place] = replace(row, keys=tuple(kept))
     return faults
 

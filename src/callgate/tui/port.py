@@ -33,8 +33,8 @@ class Panel(Protocol):
     context: Context
 
     def lines(self, width: int, height: int) -> Sequence[str]:
-        """Return the lines of the panel with control sequences, none wider than ``width``. At most ``height`` lines
-        are shown."""
+        """Return the lines of the panel with control sequences. No line is wider than ``width``. At most ``height``
+        lines are shown."""
         ...
 
     def act(self, action: str) -> None:
@@ -51,8 +51,8 @@ class Receiver:
     part        the kind of receiver
     panel       the panel or the card; None for the input line
     context     the key context of the receiver
-    card_waits  a card is shown and one key gives it the keys
-    held        the key of the card that takes effect in a moment
+    card_waits  True if a card is shown that the user must select before it receives keys
+    held        the key of the card whose action is delayed
     """
 
     part: Literal["input", "panel", "card"] = "input"
@@ -133,7 +133,7 @@ class SessionStart:
     """The session to open: a new session (``new``), the session to resume (``resume``), or a copy of that session
     (``fork``). By default, the session of the command line.
 
-    folders  further folders that may be read, from now on
+    folders  additional folders that may be read from now on
     """
 
     resume: str = ""
@@ -156,8 +156,8 @@ class SlashCommand:
                name
     arguments  the form of the text after the name
     words      ``module:function`` that returns completion candidates for the arguments
-    at_rest    cannot run while the agent works
-    at_once    needs no session
+    at_rest    True if the command cannot run while the agent works
+    at_once    True if the command needs no session
     """
 
     name: str

@@ -5,6 +5,7 @@ the screen. Finished lines are written once and belong to the terminal's scrollb
 # pyright: reportPrivateUsage=false
 
 import os
+import re
 import sys
 from base64 import b64encode
 from collections.abc import Generator, Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import Any, TextIO
 from prompt_toolkit.application import Application
 from prompt_toolkit.data_structures import Point, Size
 from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.input.typeahead import store_typeahead
 from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding.key_processor import KeyPress, KeyProcessor
@@ -34,8 +36,13 @@ _DEPTHS: Mapping[Depth, ColorDepth] = {
 }
 
 
+ESCAPE, ESCAPE_AT_CARD = 0.05, 0.3
+"""Seconds after which an Escape is the key and not the beginning of a sequence. A slow connection may deliver the
+sequence of an arrow or of a paste in parts; at a card, Escape is an answer."""
+
+
 class FrameOutput(Vt100_Output):
-    """An output of prompt_toolkit that writes each frame in one piece."""
+    """An output of prompt_toolkit that writes each frame with a single write."""
 
     def __init__(self, stream: TextIO, size: Any, theme: Theme, environment: Mapping[str, str] = os.environ) -> None:
         depth = _DEPTHS[theme.depth] if theme.colours else ColorDepth.DEPTH_1_BIT
@@ -72,6 +79,20 @@ class FrameOutput(Vt100_Output):
             os.close(null)
 
 
+_SEQUENCE = re.compile(r"\x1b(?:\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|\[[0-?]*[ -/]*[@-~])")
+_PASTE_AND_MOUSE = ("\x1b[200~", "\x1b[201~", "\x1b[M")
+
+
+def without_reports(data: str) -> str:
+    """Return the input of the terminal without sequences that are not keys: replies to queries of another program,
+    focus reports, keys in an encoding that was not requested. Otherwise their characters would be typed."""
+
+    def kept(found: re.Match[str]) -> str:
+        return found[0] if found[0] in ANSI_SEQUENCES or found[0] in _PASTE_AND_MOUSE else ""
+
+    return _SEQUENCE.sub(kept, data) if "\x1b" in data else data
+
+
 def typed_text(keys: Sequence[KeyPress]) -> str:
     """Return the keys as text, or an empty string if one of them is not a character."""
     whole = all(len(each.key) == 1 and each.key.isprintable() for each in keys)
@@ -79,13 +100,15 @@ def typed_text(keys: Sequence[KeyPress]) -> str:
 
 
 class BatchProcessor(KeyProcessor):
-    """A key processor. ``is_burst`` is True while it processes text that arrived in one read with other keys."""
+    """A key processor. ``is_burst`` is True while it processes text, or a key with Alt, that arrived in one read with
+    other keys."""
 
     is_burst = False
 
     def feed_multiple(self, key_presses: list[KeyPress], first: bool = False) -> None:
         text = any(typed_text([each]) or each.key == Keys.BracketedPaste for each in key_presses)
-        self.is_burst = text and len(key_presses) > 1
+        alt = bool(key_presses) and key_presses[0].key == Keys.Escape  # terminals send Alt as Escape and the key
+        self.is_burst = (text or alt) and len(key_presses) > 1
         super().feed_multiple(key_presses, first)
 
 
@@ -95,16 +118,20 @@ class InlineApplication(Application[int]):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.ttimeoutlen = 0.05
+        self.ttimeoutlen = ESCAPE
         self.key_processor = self._keys = BatchProcessor(self.key_processor._bindings)
         self._waits_for_keys = 1.0
+        parser: Vt100Parser | None = vars(self.input).get("vt100_parser")
+        if parser is not None:
+            feed = parser.feed
+            parser.feed = lambda data: feed(without_reports(data))
 
     @property
     def timeoutlen(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The seconds to wait for the next key of a sequence. The time is short after Escape, because terminals send
         Alt and a key together, and a user who presses only Escape must not wait."""
         pressed = self.key_processor.key_buffer
-        return 0.05 if pressed and pressed[0].key == "escape" else self._waits_for_keys
+        return ESCAPE if pressed and pressed[0].key == "escape" else self._waits_for_keys
 
     @timeoutlen.setter
     def timeoutlen(self, seconds: float | None) -> None:

@@ -117,7 +117,7 @@ class Theme:
 
     @staticmethod
     def ground(style: str) -> str:
-        """Return the background in a style, or an empty string."""
+        """Return the background colour of a style, or an empty string."""
         return next((word for word in style.split() if word in GROUNDS_16), "")
 
     def _codes(self, style: str) -> str:
@@ -158,9 +158,9 @@ class Theme:
 def theme_for(environment: Mapping[str, str] = os.environ, encoding: str | None = None, name: str = "auto") -> Theme:
     """Return the theme for a terminal.
 
-    NO_COLOR and TERM=dumb disable colours; COLORTERM and TERM contain the number of colours. An encoding without the
-    signs disables Unicode. ``name`` is the setting ``tui.theme``: ``auto`` reads the background from COLORFGBG and
-    defaults to dark.
+    NO_COLOR and TERM=dumb disable colours; COLORTERM and TERM contain the number of colours. If the encoding cannot
+    represent the symbols of the interface, Unicode is disabled. ``name`` is the setting ``tui.theme``: ``auto`` reads
+    the background from COLORFGBG and defaults to dark.
     """
     try:
         "✓✗⊘●…─".encode(encoding or "ascii")

@@ -1,12 +1,12 @@
-"""``callgate doctor``: every check of what Callgate needs, with what was seen, what is wrong and what repairs it.
+"""The checks of ``callgate doctor``. A check returns what it found, what is wrong and the commands that repair it.
 
 diagnosis  the outcome of a check
 machine    Python, packages, programs, clock, disk
 terminal   the terminal, and the editor
-models     keys, the model that answers, local servers
-workspace  settings, trust, hooks, MCP servers, tool search, kept sessions, sandbox
+models     keys, the configured model, local servers
+workspace  settings, trust, hooks, MCP servers, tool search, stored sessions, sandbox
 
-A check runs in a thread of its own, within a time; one that fails is itself a finding. Everything here blocks.
+Each check runs in its own thread, with a timeout. A check that fails is reported as a finding. All functions block.
 """
 
 import os
@@ -59,9 +59,9 @@ def run_checks(
 ) -> list[Diagnosis]:
     """Run the checks in parallel threads and return their findings in the order of the table.
 
-    config    by default the settings of the current folder; if they cannot be loaded, this is a finding
-    online    send the model one request, which costs a few tokens, and connect MCP servers
-    patience  the seconds after which a check counts as failed
+    config    the settings, by default of the current folder; settings that cannot be loaded are reported as a finding
+    online    send one request to the model, which costs a few tokens, and connect the MCP servers
+    patience  the seconds after which a check fails
     """
     given = os.environ if environ is None else environ
     problem = ""
@@ -104,5 +104,5 @@ def _named(name: str, each: Diagnosis, mask: Callable[[str], str]) -> Diagnosis:
 
 
 def is_healthy(found: Sequence[Diagnosis]) -> bool:
-    """Return True if there is no fault; warnings are allowed."""
+    """Return True if no finding is a fault. Warnings are ignored."""
     return all(each.status != "fault" for each in found)

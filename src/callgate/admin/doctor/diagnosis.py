@@ -1,4 +1,4 @@
-"""The types of a check: what it receives and what it returns."""
+"""The input and output types of the checks."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -32,8 +32,8 @@ class Patient:
     """The input of all checks.
 
     config   the settings; None if they cannot be loaded
-    problem  the reason for that
-    online   True if models may be asked and MCP servers connected
+    problem  the reason why the settings cannot be loaded
+    online   True if checks may send requests to models and connect MCP servers
     """
 
     config: Config | None

@@ -89,7 +89,7 @@ def _space(name: str, place: Path) -> Diagnosis:
 
 
 def clock(patient: Patient) -> Sequence[Diagnosis]:
-    """Compare the clock with the times of files. A clock that is behind makes certificates invalid."""
+    """Compare the clock with the modification times of files. If the clock is slow, certificates are invalid."""
     now = time()
     files = [Path(__file__), *(() if patient.config is None else (patient.config.data,))]
     newest = max((os.stat(file).st_mtime for file in files if file.exists()), default=now)

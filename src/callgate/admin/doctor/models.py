@@ -87,7 +87,7 @@ def _named(config: Config, name: str) -> Iterator[tuple[str, str]]:
 
 
 def _chosen(patient: Patient, source: ModelSource) -> str:
-    """Return the name of the model that would be used, or an empty text. Runs no key_command."""
+    """Return the name of the configured or default model, or an empty string. No key_command is run."""
     if patient.settings.models.default:
         return patient.settings.models.default
     for provider, (name, _) in source.catalogue.defaults.items():
@@ -114,7 +114,7 @@ def _providers(patient: Patient, source: ModelSource) -> Iterator[str]:
 
 
 def _has_command(provider: str, patient: Patient) -> bool:
-    """Return True if a key_command gives the key."""
+    """Return True if a key_command is configured for the provider."""
     own = patient.settings.models.servers.get(provider)
     return own is not None and own.key_command is not None
 
@@ -148,7 +148,8 @@ def _known(which: str, name: str, source: ModelSource) -> Diagnosis:
         return fault(f"{which}: {name}", str(error), "callgate config set models.default NAME")
     if source.catalogue.servers[resolved.provider].local:
         asked = source.with_server_window(resolved, facts, None)
-        window = f"{asked.context_tokens:,} tokens of context" + (", assumed" if asked is facts else "")
+        origin = asked.abilities.context_from
+        window = f"{asked.context_tokens:,} tokens of context" + (f", {origin}" if origin else "")
         small = "; so the agent has a short prompt and fewer tools" if asked.context_tokens < SMALL_WINDOW else ""
         return fine(f"{resolved} ({which}), {window}{small}")
     saw = f"{resolved} ({which}), {facts.context_tokens:,} tokens of context"
@@ -158,7 +159,7 @@ def _known(which: str, name: str, source: ModelSource) -> Diagnosis:
 
 
 async def _answers(name: str, config: Config) -> Diagnosis:
-    """Ask the model for one short text."""
+    """Send the model one request for a short text."""
     try:
         async with aclosing(probe_model(name, config)) as results:
             async for result in results:

@@ -103,7 +103,7 @@ def sandbox(patient: Patient) -> Sequence[Diagnosis]:
         return [warning("no kind of sandbox works", f"{found}; {asks}", "callgate sandbox prove --all")]
     outcomes = next((proof.outcomes for proof in proofs.kept() or () if proof.backend == found.backend), ())
     held = sum(each.outcome == "held" for each in outcomes)
-    saw = f"in force: {BACKENDS[found.backend]}; {held} attacks were held off (all attacks: callgate sandbox prove)"
+    saw = f"in force: {BACKENDS[found.backend]}; {held} attacks were blocked (all attacks: callgate sandbox prove)"
     if config.settings.sandbox_allow_hosts and not found.has_network:
         return [warning(saw, NO_HOSTS)]
     return [fine(saw if bubblewrap_program() else f"{saw}; commands start faster with bubblewrap: {INSTALL}")]
@@ -144,7 +144,7 @@ def sessions(patient: Patient) -> Sequence[Diagnosis]:
 
 
 def _holder(log: Path) -> str:
-    """Return the process that has a session open, according to its lock file, without touching the lock."""
+    """Return the process that has a session open, or an empty string if there is none or the log cannot be read."""
     if not lock_path(log).exists():
         return ""
     try:
@@ -159,7 +159,8 @@ def _edit(layer: str) -> str:
 
 
 def _hook_problem(line: HookLine, root: Path, environ: Mapping[str, str]) -> str:
-    """Return the reason why a hook cannot run. Empty if there is none, or if only the shell can tell."""
+    """Return the reason why a hook cannot run, or an empty string if none was found. Commands that only a shell can
+    evaluate are not checked."""
     problem = target_fault(line, {})
     if problem:
         return problem

@@ -40,7 +40,7 @@ _SIGNALS = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 
 
 def headless(options: StartOptions, model: Model | None = None) -> int:
-    """Run the agent; return the exit code. ``model`` replaces the configured one in tests."""
+    """Run the agent; return the exit code. ``model`` replaces the configured model in tests."""
     signals = _Signals(exits=model is None)
     try:
         config = config_of(options)
@@ -63,7 +63,7 @@ def headless(options: StartOptions, model: Model | None = None) -> int:
 
 
 def _prompt(options: StartOptions) -> str | None:
-    """Return the prompt; None if a session is only continued."""
+    """Return the prompt, or None if a session is continued without a prompt."""
     piped = read_stdin(say)
     if options.prompt is None and not piped.strip() and (options.latest or options.resume is not None):
         return None
@@ -112,7 +112,7 @@ async def _drive(
             say(_waits(question, result.session_id))
     await output.end(result)
     if options.output_format != "stream-json" and can_go_on(result):
-        say(f"callgate -p --resume {result.session_id} continues")
+        say(f"To continue: callgate -p --resume {result.session_id}")
     return result.exit_code
 
 
@@ -141,7 +141,7 @@ def _facts(session: Session, config: Config) -> dict[str, Any]:
         "model": session.model,
         "cwd": str(config.root),
         "tools": list(session.tool_names),
-        "mcp_servers": [{"name": each.name, "status": each.state.status} for each in session.mcp_servers],
+        "mcp_servers": [{"name": each.name, "status": each.state.status} for each in session.controls.mcp_servers],
         "mode": session.mode,
         "version": __version__,
     }
@@ -161,7 +161,7 @@ def _waits(question: Question, session: str) -> str:
 
 
 def _collect_garbage_after_start(session: Session) -> None:
-    """Enable garbage collection at the first request; objects of the start are excluded from it."""
+    """Enable garbage collection at the first request. Objects that exist at that time are not collected."""
 
     def on_event(path: AgentPath, number: int, event: Event) -> None:
         if isinstance(event, TurnStarted):
@@ -174,13 +174,14 @@ def _collect_garbage_after_start(session: Session) -> None:
 
 
 class _Signals:
-    """Interrupts the run at the first Ctrl-C or SIGTERM, and exits at the second. Running commands are ended by their
-    guards.
+    """Interrupts the run at the first Ctrl-C or SIGTERM, and exits at the second. Guard processes end the running
+    commands.
 
-    Handlers of the event loop would be removed with the loop, and a second signal would then kill the process before it
-    has exited with its own code.
+    The event loop would remove its own handlers when it is closed; a second signal would then kill the process before
+    it has exited with its own code.
 
-    exits  True if the process exits after the run; programs that it started would inherit ignored signals
+    exits  True if the process exits after the run, so that signals can stay ignored; child processes inherit ignored
+           signals
     """
 
     def __init__(self, *, exits: bool) -> None:
@@ -189,7 +190,7 @@ class _Signals:
         self._before: dict[signal.Signals, Any] = {}
 
     def begin(self, loop: asyncio.AbstractEventLoop, stop: Callable[[str], None]) -> None:
-        """Handle signals from now on. ``stop`` is called on the event loop."""
+        """Start to handle signals. ``stop`` is called on the event loop."""
 
         def received(number: int, frame: object) -> None:
             self._seen += 1
@@ -207,6 +208,6 @@ class _Signals:
                 self._before[number] = signal.signal(number, received)
 
     def end(self) -> None:
-        """Restore the handlers; after a signal, ignore further signals until the process has exited."""
+        """Restore the handlers. After a signal, further signals are ignored until the process has exited."""
         for number, handler in self._before.items():
             signal.signal(number, signal.SIG_IGN if self._seen and self._exits else handler)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class HeadlessDriver:
     """One headless run.
 
-    wait     the seconds that a question may stay open; None: a question ends the run
+    wait     the seconds that a question may stay open; None if a question ends the run
     follows  True if inputs come from standard input until it ends
     """
 
@@ -66,7 +66,7 @@ class HeadlessDriver:
                 structured, faults = await self._checked(schema)
         finally:
             questions = self._session.questions
-            if self._turn is not None and (spent := self._session.open_spent) is not None:
+            if self._turn is not None and (spent := self._session.controls.open_spent) is not None:
                 self._spent.append(spent)  # its TurnEnded belongs to the run that takes the turn up again
                 self._turn = None
             reason = self._reason
@@ -84,13 +84,14 @@ class HeadlessDriver:
             cost=_cost(self._spent),
             turns=self._turns,
             duration=round(monotonic() - self._begun, 3),
-            changed_files=self._session.changed_files,
+            changed_files=self._session.controls.changed_files,
             open_questions=questions,
             errors=self._errors(reason, faults),
         )
 
     def take(self, sent: Input | str | None) -> None:
-        """Act on an input from standard input. A text describes an invalid line; None is the end of standard input."""
+        """Handle an input from standard input. A string describes an invalid line; None marks the end of standard
+        input."""
         if sent is None:
             self._follows = False
             self._look()
@@ -111,11 +112,11 @@ class HeadlessDriver:
     # ---- inside -------------------------------------------------------------------------------------------------
 
     async def _closed(self, pump: asyncio.Task[None]) -> CallgateError | None:
-        """Close the session and wait until its events are written. Return the failure that ended its work, such as a
-        log that cannot be written; any other exception is raised."""
+        """Close the session and wait until its events are written. Return the error that ended the work of the
+        session, such as a log that cannot be written. Any other exception is raised."""
         closing = asyncio.ensure_future(self._session.aclose())
         await asyncio.wait((closing, pump))
-        found = [closing.exception(), pump.exception(), self._session.take_failure()]
+        found = [closing.exception(), pump.exception(), self._session.controls.take_failure()]
         for failure in found:
             if failure is not None and not isinstance(failure, CallgateError):
                 raise failure
@@ -135,12 +136,13 @@ class HeadlessDriver:
         await self._rest()
 
     async def _rest(self) -> None:
-        self._session.deliver()  # an input that is refused changes no status
+        self._session.controls.deliver()  # an input that is refused changes no status
         self._look()
         await self._rests.wait()
 
     async def _checked(self, schema: OutputSchema) -> tuple[Any, tuple[str, ...]]:
-        """Return the answer as a value, or its faults after it was sent back once."""
+        """Return the value of the answer, or its faults. An answer that does not match the schema is sent back to
+        the model once."""
         from callgate.tools.output import Misfit
 
         found = self._read(schema)
@@ -152,10 +154,11 @@ class HeadlessDriver:
         return (None, found.faults) if isinstance(found, Misfit) else (found, ())
 
     def _read(self, schema: OutputSchema) -> Any:
-        """Return the value of the answer, or of its last message if the whole answer does not match."""
+        """Return the value of the answer. If the whole answer does not match the schema, return the value of its
+        last message."""
         from callgate.tools.output import Misfit
 
-        found, last = schema.read(self._text), self._session.last_answer
+        found, last = schema.read(self._text), self._session.controls.last_answer
         return schema.read(last) if isinstance(found, Misfit) and last != self._text else found
 
     def _on_event(self, path: AgentPath, number: int, event: Event) -> None:
@@ -184,7 +187,7 @@ class HeadlessDriver:
             self._spent.append(spent)
 
     def _look(self) -> None:
-        """Set ``_rests`` if the session cannot continue without a user."""
+        """Set the event ``_rests`` if the session cannot continue without a user."""
         status = self._session.status
         if self._timer is not None and status != "waiting_confirmation":
             self._timer.cancel()

@@ -1,8 +1,6 @@
-"""The three output formats: the answer as text, one JSON object, or each event as a line of JSON.
-
-Secrets are masked in all of them. Text and JSON write notices for people to standard error; in ``stream-json`` they
-are events.
-"""
+"""The three output formats: the answer as text, one JSON object, or each event as a line of JSON. Secrets are masked
+in all formats. The formats text and JSON write notices to standard error; ``stream-json`` writes the notices as
+events."""
 
 import os
 import sys
@@ -15,8 +13,9 @@ from callgate.cli.headless.line_writer import LineWriter
 from callgate.cli.terminal import safe
 from callgate.cli.text_output import say
 from callgate.formats.jsonable import to_json
-from callgate.words.events import CallSettled, Compacted, Event, Noted, RequestRetried, TurnStarted
+from callgate.words.events import CallSettled, Event, Noted, RequestRetried, TurnStarted
 from callgate.words.session_event import SessionEvent
+from callgate.words.turns import Compacted
 
 T = TypeVar("T")
 _WITH_BYTES = ('"type": "Image"', '"type": "Resource"', '"type": "Opaque"', '"type": "FileChange"')
@@ -34,7 +33,7 @@ class Cleaner(Protocol):
 
 
 def notice(event: Event) -> str:
-    """Return a human-readable line about an event; empty for most events."""
+    """Return a human-readable line about an event, or an empty string for an event without a notice."""
     match event:
         case Noted():
             return event.text
@@ -48,14 +47,15 @@ def notice(event: Event) -> str:
 
 
 class TextOutput:
-    """Writes the answer to standard output when the run has ended; the text so far if the run is not done."""
+    """Writes the answer to standard output at the end of the run. If the run did not finish, the text so far is
+    written."""
 
     def __init__(self, cleaner: Cleaner) -> None:
         self._clean = cleaner.noun
         self._mentions = False  # the calls of this turn were asked for by the prompt itself
 
     def start(self, facts: Mapping[str, Any]) -> None:
-        """Write the start of the run, with the fields of the line ``start``."""
+        """Write the line ``start`` with these fields. Only the format ``stream-json`` has this line."""
 
     def event(self, found: SessionEvent) -> None:
         event = found.event
@@ -90,8 +90,8 @@ class JsonOutput(TextOutput):
 
 
 class StreamOutput(TextOutput):
-    """Writes a line for the start, one for each event, and one for the result. ``gone`` is called if standard output
-    is closed."""
+    """Writes one line for the start of the run, one line for each event, and one line for the result. ``gone`` is
+    called if standard output is closed."""
 
     def __init__(self, cleaner: Cleaner, gone: Callable[[], None]) -> None:
         super().__init__(cleaner)
@@ -117,7 +117,7 @@ class StreamOutput(TextOutput):
 
 
 def write_result(result: HeadlessResult) -> None:
-    """Write the result as the only line."""
+    """Write the result as a single line of JSON."""
     _write(_text(result_line(result)).encode())
 
 
@@ -134,7 +134,7 @@ def _text(value: Any) -> str:
 
 
 def _print(text: str) -> None:
-    """Write a text: escaped to a terminal, unchanged to a file or pipe."""
+    """Write a text, escaped if standard output is a terminal, otherwise unchanged."""
     if sys.stdout.isatty():
         text = "\n".join(safe(line.expandtabs(4)) for line in text.split("\n"))
     _write((text if text.endswith("\n") else f"{text}\n").encode(errors="replace"))

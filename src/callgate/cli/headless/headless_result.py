@@ -30,11 +30,11 @@ class HeadlessResult:
     """The result of a headless run.
 
     text           the text of the model since its last tool call; incomplete unless ``reason`` is ``done``
-    structured     its JSON, if a schema was given
+    structured     the JSON value of the text, if a schema was given
     usage, cost    tokens and dollars of this run; None if a price is unknown
     turns          the number of requests
     changed_files  files changed by file tools; changes by commands are not listed
-    errors         the reasons why the run is not done
+    errors         the reasons why the run did not finish
     """
 
     reason: Reason

@@ -12,7 +12,7 @@ _MOST_LINES = 1_000  # lines that wait before the session is held up
 
 
 class LineWriter:
-    """Writes lines in order. ``gone`` is called on the event loop when the pipe was closed."""
+    """Writes lines in order. ``gone`` is called on the event loop when the pipe is closed."""
 
     def __init__(self, fd: int, gone: Callable[[], None]) -> None:
         self._fd = fd
@@ -52,7 +52,7 @@ class LineWriter:
         self._tell(self._end)
 
     def _watch(self) -> None:
-        """Wait until the reader closes the pipe, which is reported at once, not only at the next line."""
+        """Wait until the reader closes the pipe, and report it at once instead of at the next write."""
         if hasattr(select, "poll"):
             poll = select.poll()
             poll.register(self._fd, 0)  # errors and hang-ups are always reported

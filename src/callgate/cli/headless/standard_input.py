@@ -53,7 +53,7 @@ def read_stdin(say: Callable[[str], None]) -> str:
 
 
 def whole_prompt(argument: str | None, piped: str) -> str:
-    """Return the prompt with standard input below it. Raise UsageError if there is neither."""
+    """Return the prompt, followed by the text of standard input. Raise UsageError if there is neither."""
     if not piped.strip():
         if argument is None:
             raise UsageError("the prompt is missing: use callgate -p PROMPT, or standard input")
@@ -62,8 +62,8 @@ def whole_prompt(argument: str | None, piped: str) -> str:
 
 
 def follow_stdin(loop: AbstractEventLoop, take: Callable[[Input | str | None], None]) -> None:
-    """Call ``take`` on the event loop with every input on standard input: an Input, a text about an invalid line,
-    None at the end. Reads in a thread."""
+    """Read standard input in a thread, and call ``take`` on the event loop with each input: an Input, a string that
+    describes an invalid line, or None at the end."""
 
     def read() -> None:
         fd = _descriptor()

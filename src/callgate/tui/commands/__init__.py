@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from callgate.tui.blocks import TYPED, NoticeBlock
 from callgate.tui.commands.command_table import COMMANDS, MISSING
+from callgate.tui.keys import interrupt_key
 from callgate.tui.port import SlashCommand
 from callgate.words.errors import CallgateError, in_words
 
@@ -24,7 +25,7 @@ __all__ = ["COMMANDS", "all_commands", "argument_words", "is_command", "read_cus
 
 def all_commands(terminal: Terminal) -> tuple[SlashCommand, ...]:
     """Return the built-in commands, then custom commands and skills, then prompts of MCP servers."""
-    has_servers = terminal.session is not None and terminal.session.servers is not None
+    has_servers = terminal.session is not None and terminal.session.controls.servers is not None
     return (*COMMANDS, *terminal.custom, *(_function("slash_servers:server_prompts")(terminal) if has_servers else ()))
 
 
@@ -71,7 +72,10 @@ async def read_custom(terminal: Terminal, config: Config) -> None:
 
 def _run(terminal: Terminal, command: SlashCommand, text: str) -> None:
     if command.at_rest and terminal.fold.status in ("working", "waiting_confirmation"):
-        terminal.show(NoticeBlock(f"/{command.name} needs the agent at rest: Esc interrupts it.", "warning"))
+        key = interrupt_key(terminal.keys)
+        terminal.show(
+            NoticeBlock(f"/{command.name} requires that the agent is idle: press {key} to interrupt it.", "warning")
+        )
         return
     run = _function(command.run) if isinstance(command.run, str) else command.run
     with _errors_shown(terminal):
@@ -103,7 +107,7 @@ def unknown(terminal: Terminal, name: str) -> str:
     """Return the message for an unknown command, with the closest command name or the missing requirement."""
     missing = MISSING.get(name)
     if missing is not None:
-        return f"/{name} is not there: {missing}"
+        return f"/{name} does not exist: {missing}"
     names = [word for each in all_commands(terminal) for word in (each.name, *each.aliases)]
     distance, close = min((_distance(name, each), each) for each in names)
     suggests = distance <= min(len(name) // 3 + (len(name) > 3), 2)
@@ -111,7 +115,8 @@ def unknown(terminal: Terminal, name: str) -> str:
 
 
 def _distance(one: str, other: str) -> int:
-    """Return the number of letters to insert, remove, replace or swap with their neighbour."""
+    """Return the edit distance of two words: the number of letters to insert, remove, replace or swap with their
+    neighbour."""
     rows = [[*range(len(other) + 1)]]
     for i, a in enumerate(one, 1):
         rows.append([i])
@@ -128,7 +133,7 @@ def run_shell(terminal: Terminal, text: str) -> None:
     model."""
     command = text[1:].strip()
     if not command:
-        terminal.show(NoticeBlock("A command follows the exclamation mark: !ls"))
+        terminal.show(NoticeBlock("Write a command after the exclamation mark: !ls"))
         return
 
     async def run() -> None:
@@ -136,7 +141,7 @@ def run_shell(terminal: Terminal, text: str) -> None:
 
         session = session_of(terminal)
         if session.status == "working":
-            terminal.show(NoticeBlock("The command runs when the agent is done."))
+            terminal.show(NoticeBlock(f"!{command:.60} runs when the current work is done."))
         result = await session.call("Bash", {"command": command}, by="the user", id=f"{TYPED}{token_hex(6)}")
         if result.code in ("never_started", "unknown_tool", "invalid_arguments"):
             terminal.show(NoticeBlock(result.text, "error"))

@@ -11,7 +11,7 @@ def _command(form: str, about: str, run: str, *, words: str = "", **more: Any) -
     """Return a row of the table.
 
     form   the name of the command, followed by the form of its arguments
-    run    the module ``slash_…``, followed by ``:name`` if the function has another name than the command
+    run    the module ``slash_…``, followed by ``:name`` if the function and the command have different names
     words  the function of the same module that returns candidates for the arguments
     """
     name, _, arguments = form.partition(" ")
@@ -22,30 +22,33 @@ def _command(form: str, about: str, run: str, *, words: str = "", **more: Any) -
 
 _GROUPS: Mapping[SlashGroup, Iterable[SlashCommand]] = {
     "conversation": (
-        _command("compact [FOCUS]", "put a summary in place of the older history", "session", at_rest=True),
-        _command("continue", "go on with what was left unfinished", "session:go_on", at_rest=True),
+        _command("compact [FOCUS]", "replace the older history with a summary", "session", at_rest=True),
+        _command("continue", "continue unfinished work", "session:go_on", at_rest=True),
         _command("copy", "copy the last answer to the clipboard", "screen"),
-        _command("plan [GOAL]", "switch to the plan mode, and have a goal planned", "session"),
-        _command("init [WISH]", "have AGENTS.md written for this folder", "session"),
-        _command("review [RANGE]", "have changes reviewed; nothing is changed", "session"),
-        _command("recap", "one line on where things stand", "tools", aliases=("away", "catchup")),
-        _command("rewind", "go back to an earlier message", "session", at_rest=True),
+        _command("plan [GOAL|off]", "switch to plan mode and plan a goal", "session"),
+        _command("init [WISH]", "let the agent write AGENTS.md for this folder", "session"),
+        _command("review [RANGE]", "let the agent review changes without editing files", "session"),
+        _command("recap", "summarize the session in one line", "tools", aliases=("away", "catchup")),
+        _command("rewind", "rewind to an earlier message", "session", at_rest=True),
     ),
     "session": (
-        _command("clear", "begin a new session; this one is kept", "session", aliases=("new",), at_rest=True),
-        _command("resume [ID|WORDS]", "go on in another session", "session", at_rest=True),
-        _command("branch", "go on in a copy of this session", "session", at_rest=True),
+        _command("clear", "start a new session; this one is kept", "session", aliases=("new",), at_rest=True),
+        _command("resume [ID|WORDS]", "resume another session", "session", at_rest=True),
+        _command("branch", "continue in a copy of this session", "session", at_rest=True),
         _command("title [NAME]", "name the session", "session", aliases=("rename",)),
-        _command("tags [WORD…|none]", "mark the session with words", "session"),
+        _command("tags [WORD…|none]", "set the tags of the session", "session"),
         _command(
-            "export [FILE.md|.html|.json]", "write the session to a file, secrets masked", "session", words="formats"
+            "export [FILE.md|.html|.json]",
+            "write the session to a file, with masked secrets",
+            "session",
+            words="formats",
         ),
     ),
     "changes": (
-        _command("diff [N]", "the changes of the session", "changes"),
+        _command("diff [N]", "list the changes of the session, or show one", "changes"),
         _command(
             "undo [turn|call|session|N] [--partly]",
-            "take changes back, after showing them",
+            "show changes and undo them",
             "changes",
             words="scopes",
             at_rest=True,
@@ -55,50 +58,52 @@ _GROUPS: Mapping[SlashGroup, Iterable[SlashCommand]] = {
         _command(
             "model [NAME] [--save]", "choose the model; --save keeps it for new sessions", "model", words="model_names"
         ),
-        _command("effort [LEVEL|current]", "how much work the model puts into its answers", "model", words="efforts"),
+        _command("effort [LEVEL|current]", "set the reasoning effort of the model", "model", words="efforts"),
     ),
     "looking": (
-        _command("context", "the use of the model's window by the next request", "usage"),
-        _command("cost", "tokens and dollars of the session", "tools", aliases=("usage",)),
+        _command("context", "show how the next request uses the context window", "usage"),
+        _command("cost", "show the tokens and cost of the session", "tools", aliases=("usage",)),
         _command(
             "tools [TEXT]",
-            "the tools that the model has, or those with a text in their names",
+            "list tools, optionally by a text in their names",
             "tools",
             words="tool_words",
         ),
-        _command("skills", "the skills that there are", "tools"),
-        _command("tasks [stop ID|all]", "background work, and how to stop it", "tools", words="task_words"),
+        _command("skills", "list the skills", "tools"),
+        _command("tasks [stop ID|all]", "list and stop background tasks", "tools", words="task_words"),
         _command(
             "calls [COUNT]",
-            "the last calls: arguments, decision, times, result",
+            "list the last calls with arguments, decision, times and result",
             "tools",
             aliases=("debug-tool-call",),
         ),
         _command(
             "perf [--json] [--limit N]",
-            "memory, CPU, times of requests and tools, tokens, cache",
+            "show memory, CPU, times of requests and tools, tokens, cache",
             "usage",
             words="perf_words",
             aliases=("stats", "perf-issue"),
         ),
     ),
     "permissions": (
-        _command("mode [MODE]", "what needs a question", "session", words="modes"),
+        _command("mode [MODE]", "show or set the permission mode", "session", words="modes"),
         _command(
             "permissions [revoke ID…]",
-            "rules in force and remembered answers",
+            "list active rules and remembered answers",
             "tools",
             words="permission_words",
             aliases=("rules",),
         ),
-        _command("sandbox", "the state of the sandbox, and why", "program"),
+        _command("sandbox", "show the state of the sandbox and its reason", "program"),
         _command("add-dir [DIR]", "allow reading in a further folder", "session:add_dir", at_rest=True),
-        _command("hooks", "the hooks of the settings", "tools"),
+        _command("hooks", "list the hooks in the settings", "tools"),
     ),
     "program": (
-        _command("help [COMMAND]", "the commands and keys", "program:help_", words="names", at_once=True),
-        _command("keys", "the keys of the terminal", "program", at_once=True),
-        _command("config [KEY [VALUE]]", "settings and where they come from", "program", words="setting_words"),
+        _command("help [COMMAND]", "list commands and keys", "program:help_", words="names", at_once=True),
+        _command("keys", "list the keys of the terminal", "program", at_once=True),
+        _command(
+            "config [KEY [VALUE]]", "show settings and their origins, or set one", "program", words="setting_words"
+        ),
         _command(
             "view [inline|full|status]",
             "show the conversation inline or on the full screen; stored for later",
@@ -106,26 +111,31 @@ _GROUPS: Mapping[SlashGroup, Iterable[SlashCommand]] = {
             words="view_words",
             aliases=("tui",),
         ),
-        _command("theme [auto|dark|light|mono]", "the colours; kept for later", "screen", words="theme_words"),
-        _command("vim [on|off]", "the keys of vim in the input line; kept for later", "screen", words="vim_words"),
+        _command("theme [auto|dark|light|mono]", "set the colours; stored for later", "screen", words="theme_words"),
+        _command("vim [on|off]", "use vim keys in the input line; stored for later", "screen", words="vim_words"),
         _command(
             "setup [status|theme NAME|trust|reset]",
-            "the steps of a first start",
+            "show or change the first-start settings",
             "program",
             words="setup_words",
             aliases=("onboarding",),
         ),
         _command(
             "mcp [reconnect|disable|log NAME]",
-            "MCP servers: their state, log, a new connection",
+            "show MCP servers, their logs, and reconnect",
             "servers",
             words="server_words",
         ),
-        _command("doctor", "check what Callgate needs, and how to repair it", "program"),
-        _command("statusline", "the state of your status line", "program"),
-        _command("version", "the versions of the program and Python", "program", at_once=True),
-        _command("env", "program, platform, terminal, folders, variables; secrets masked", "program"),
-        _command("quit", "leave; the session can be resumed", "program:quit_", aliases=("exit", "q"), at_once=True),
+        _command("doctor", "find problems and how to repair them", "program"),
+        _command("statusline", "show the state of the status line", "program"),
+        _command("version", "show the versions of Callgate and Python", "program", at_once=True),
+        _command(
+            "env",
+            "show versions, platform, terminal, folders and variables; secrets are masked",
+            "program",
+            aliases=("status",),
+        ),
+        _command("quit", "exit; the session can be resumed", "program:quit_", aliases=("exit", "q"), at_once=True),
     ),
 }
 COMMANDS: tuple[SlashCommand, ...] = tuple(
@@ -134,19 +144,19 @@ COMMANDS: tuple[SlashCommand, ...] = tuple(
 """All built-in commands, sorted by group."""
 
 MISSING: Mapping[str, str] = {
-    "agents": "there are no sub-agents yet; /tasks shows commands that run in the background.",
-    "workflows": "there are no workflows yet; a custom command in .callgate/commands holds a prompt to repeat.",
-    "memory": "there is no memory of the model's own yet; write what it should know into AGENTS.md (/init makes one).",
-    "local-memory": "there is no memory of the model's own yet; write what it should know into AGENTS.md.",
-    "local-vault": "keys are stored outside of a session: callgate auth set PROVIDER.",
-    "fork": "there are no sub-agents yet; /branch goes on in a copy of this session.",
-    "share": "sessions are not uploaded; /export FILE.html writes one with secrets masked.",
-    "commit": "there is no command of its own; ask for it: commit the staged changes.",
-    "cron": "there are no schedules yet; the scheduler of your system can run callgate -p.",
-    "triggers": "there are no schedules yet; the scheduler of your system can run callgate -p.",
+    "agents": "sub-agents are not supported yet; /tasks shows background commands.",
+    "workflows": "workflows are not supported yet; to repeat a prompt, create a custom command in .callgate/commands.",
+    "memory": "memory is not supported yet; write facts for the model into AGENTS.md (/init creates it).",
+    "local-memory": "memory is not supported yet; write facts for the model into AGENTS.md.",
+    "local-vault": "store keys with this command: callgate auth set PROVIDER.",
+    "fork": "sub-agents are not supported yet; /branch continues in a copy of this session.",
+    "share": "sessions cannot be uploaded; /export FILE.html writes the session with masked secrets.",
+    "commit": "ask the agent instead: commit the staged changes.",
+    "cron": "schedules are not supported yet; run callgate -p with the scheduler of your system.",
+    "triggers": "schedules are not supported yet; run callgate -p with the scheduler of your system.",
     "break-cache": "the prompt cache cannot be skipped yet; /perf shows what the cache saved.",
-    "plugins": "there are no plugins; tools, skills and custom commands are files in .callgate or your settings.",
-    "login": "keys are stored outside of a session: callgate auth set PROVIDER.",
-    "logout": "keys are removed outside of a session: callgate auth remove PROVIDER.",
+    "plugins": "plugins are not supported; tools, skills and custom commands are files in .callgate or your settings.",
+    "login": "store keys with this command: callgate auth set PROVIDER.",
+    "logout": "remove keys with this command: callgate auth remove PROVIDER.",
 }
 """Messages for names that users may try although there is no such command: what is missing, and what to do instead."""

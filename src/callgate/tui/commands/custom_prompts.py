@@ -83,7 +83,7 @@ def custom_prompts(config: Config, taken: Mapping[str, str]) -> FoundPrompts:
     for folder, kind, within in places:
         for name, path in _files(folder, problems):
             if name in taken:
-                problems.append(f"{path}: /{name} is {taken[name]}; give the file another name")
+                problems.append(f"{path}: /{name} is already {taken[name]}; rename the file")
             elif name not in found:
                 made = _prompt(name, path, kind, within, problems)
                 if made is not None:
@@ -137,7 +137,7 @@ def _files(folder: Path, problems: list[str]) -> Iterator[tuple[str, Path]]:
             if _NAME.fullmatch(stem):
                 yield ":".join((*parts, stem)), Path(place) / file
             else:
-                problems.append(f"{Path(place) / file}: a name has letters, digits, - and _, at most 64")
+                problems.append(f"{Path(place) / file}: a name must consist of at most 64 letters, digits, - and _")
 
 
 def _prompt(name: str, path: Path, kind: str, within: Path | None, problems: list[str]) -> CustomPrompt | None:
@@ -150,7 +150,7 @@ def _prompt(name: str, path: Path, kind: str, within: Path | None, problems: lis
     problems += [f"{path}: {key} has no effect here" for key in values if key not in _KEYS]
     effort = values.get("effort")
     if effort is not None and effort not in (*EFFORTS, "auto"):
-        problems.append(f"{path}: effort is one of {', '.join(EFFORTS)} and auto, not {effort!r:.40}")
+        problems.append(f"{path}: effort must be one of {', '.join(EFFORTS)} or auto, not {effort!r:.40}")
         effort = None
     described = values.get("description") or next(iter(read.body.strip().splitlines()), "")
     return CustomPrompt(
@@ -168,7 +168,7 @@ def _read(path: Path, within: Path | None) -> MarkdownFile:
     try:
         real = os.path.realpath(path, strict=True)
         if within is not None and not Path(real).is_relative_to(os.path.realpath(within)):
-            raise ToolFailure(f"it leads out of {within}, so it is not read")
+            raise ToolFailure(f"it is a link to a place outside of {within}, so it is ignored")
         if not os.path.isfile(real):
             raise ToolFailure("it is not a regular file")
         with open(real, "rb") as file:

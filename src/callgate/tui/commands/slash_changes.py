@@ -25,10 +25,10 @@ _PARTLY = "--partly"
 
 def scopes(_terminal: Terminal) -> Sequence[tuple[str, str]]:
     return [
-        ("turn", "the changes of the last turn that made some"),
+        ("turn", "the changes of the last turn with changes"),
         ("call", "the newest change"),
         ("session", "all changes of the session"),
-        (_PARTLY, "also if some of it cannot be taken back"),
+        (_PARTLY, "also if some changes cannot be undone"),
     ]
 
 
@@ -38,7 +38,9 @@ def undo_of(text: str) -> Undo:
     partly = _PARTLY in words
     words = [word for word in words if word != _PARTLY]
     if len(words) > 1 or (words and words[0] not in get_args(UndoScope) and not words[0].isdigit()):
-        raise UsageError(f"/undo takes turn, call, session or the number of a change (/diff lists them), not {text!r}")
+        raise UsageError(
+            f"/undo accepts turn, call, session or the number of a change (/diff lists them), not {text!r}"
+        )
     if words and words[0].isdigit():
         return Undo(change=int(words[0]), partly=partly)
     return Undo(cast(UndoScope, words[0]) if words else "turn", partly=partly)
@@ -51,19 +53,19 @@ async def undo(terminal: Terminal, text: str) -> None:
         terminal.post(wanted)  # the session answers why there is nothing to undo
         return
     if not session.messages:
-        said(terminal, "There is no change to take back.")
+        said(terminal, "There is no change to undo.")
         return
     from callgate.admin.session_changes import plan_undo
 
     planned = await asyncio.to_thread(plan_undo, session.id, wanted)
     if planned.found is None:
-        said(terminal, planned.missing or "There is no change to take back.")
+        said(terminal, planned.missing or "There is no change to undo.")
         return
-    terminal.show(_plan(planned))
+    terminal.show(_plan(planned, terminal.theme.sign("−", "-")))
     if planned.found.conflicts and not wanted.partly:
-        said(terminal, f"/undo {text} {_PARTLY} takes the rest back.".replace("  ", " "))
+        said(terminal, f"/undo {text} {_PARTLY} undoes the rest.".replace("  ", " "))
         return
-    items = [ListItem("yes", "Take these changes back"), ListItem("no", "Leave the files as they are")]
+    items = [ListItem("yes", "Undo these changes"), ListItem("no", "Keep the files unchanged")]
 
     def chosen(item: ListItem) -> None:
         if item.key == "yes":
@@ -72,34 +74,34 @@ async def undo(terminal: Terminal, text: str) -> None:
     terminal.open_panel(ListPanel(terminal, "Undo", items, chosen))
 
 
-def _plan(planned: PlannedUndo) -> TableBlock:
+def _plan(planned: PlannedUndo, minus: str) -> TableBlock:
     assert planned.found is not None
-    files = [(each.kind, each.path, f"+{each.added} -{each.removed}") for each in planned.files]
+    files = [(each.kind, each.path, f"+{each.added} {minus}{each.removed}") for each in planned.files]
     left = [("not", why, "") for why in planned.found.conflicts]
     others = [("stays", f"{each.tool}: {each.what}", "") for each in planned.others]
-    return TableBlock((*files, *left, *others), "What is taken back", note="; ".join(planned.notes))
+    return TableBlock((*files, *left, *others), "Will be undone", note="; ".join(planned.notes))
 
 
 async def diff(terminal: Terminal, text: str) -> None:
     """Show all changes of this session, or one change, in a panel."""
     session = session_of(terminal)
     if text and not text.isdigit():
-        raise UsageError(f"/diff takes the number of a change, not {text!r:.40}")
+        raise UsageError(f"/diff accepts the number of a change, not {text!r:.40}")
     if not session.id:
-        raise UsageError("The changes of this session are not kept, so there is nothing to compare with.")
+        raise UsageError("The changes of this session are not stored, so they cannot be shown.")
     from callgate.admin.session_changes import read_changes, read_diff
 
     if not session.messages:  # the log starts with the first message
-        said(terminal, "This session has changed no file.")
+        said(terminal, "This session has not changed any file.")
         return
     past = await asyncio.to_thread(read_changes, session.id)
     wanted = [each for each in reversed(past.changes) if not text or each.number == int(text)]
     if not past.changes:
-        said(terminal, "This session has changed no file.")
+        said(terminal, "This session has not changed any file.")
         return
     if not text:
         rows = tuple((str(each.number), each.state, each.label, each.summary) for each in wanted)
-        terminal.show(TableBlock(rows, "Changes", ("", "state", "", ""), "/diff N shows one, /undo N takes it back."))
+        terminal.show(TableBlock(rows, "Changes", note="/diff N shows one, /undo N undoes it."))
     numbers = [each.number for each in wanted] or [int(text)]
     found = [await asyncio.to_thread(read_diff, past, number) for number in numbers]
 

@@ -28,7 +28,7 @@ def model(terminal: Terminal, text: str) -> Coroutine[Any, Any, None]:
     saves = _SAVE in words
     names = [word for word in words if word != _SAVE]
     if len(names) > 1:
-        raise UsageError(f"a model has one name, not {text!r:.60}: /model NAME [--save]")
+        raise UsageError(f"the command accepts one name, not {text!r:.60}: /model NAME [--save]")
     if names:
         return _take(terminal, names[0], saves=saves)
     return _choose(terminal, saves=saves)
@@ -63,7 +63,7 @@ async def _take(terminal: Terminal, name: str, *, saves: bool) -> None:
         opened = await asyncio.to_thread(open_model, name, config_of(terminal))
         await opened.aclose()
         changed = await asyncio.to_thread(change_setting, config_of(terminal), "models.default", [name], "user")
-        said(terminal, f"models.default is {name} in {changed.file}: it counts for new sessions.")
+        said(terminal, f"models.default is {name} in {changed.file}. It applies to new sessions.")
     terminal.post(SetModel(name))
 
 
@@ -80,53 +80,53 @@ def model_names(terminal: Terminal) -> Sequence[tuple[str, str]]:
 # ---- effort -------------------------------------------------------------------------------------------------------
 
 _SOURCES = {
-    "environment": "CALLGATE_EFFORT says so",
-    "turn": "the prompt that runs says so",
-    "session": "it was set in this session",
-    "settings": "your settings say so",
-    "model": "nothing is set, so the model decides",
+    "environment": "set by CALLGATE_EFFORT",
+    "turn": "set by the running prompt",
+    "session": "set in this session",
+    "settings": "set in your settings",
+    "model": "not set: the default of the model",
 }
 
 
 def effort(terminal: Terminal, text: str) -> None:
     session = session_of(terminal)
-    if not text and session.efforts:
-        terminal.open_panel(
-            EffortPanel(terminal, session.efforts, session.effort_in_force, lambda level: effort(terminal, level))
-        )
+    efforts = session.controls.efforts
+    if not text and efforts:
+        in_force = session.controls.effort_in_force
+        terminal.open_panel(EffortPanel(terminal, efforts, in_force, lambda level: effort(terminal, level)))
         return
     if text in ("", "current"):
-        found = session.effort_in_force
+        found = session.controls.effort_in_force
         rows = (
-            ("wanted", found.wanted or "nothing"),
-            ("because", _SOURCES[found.source]),
+            ("requested", found.wanted or "nothing"),
+            ("origin", _SOURCES[found.source]),
             ("sent", found.sent or "no level"),
-            ("why", _why(found, session.model)),
+            ("reason", _why(found, session.model)),
         )
         terminal.show(TableBlock(rows, f"Effort of {session.model}", note=f"/effort {'|'.join((*EFFORTS, 'auto'))}"))
         return
     if text not in (*EFFORTS, "auto"):
-        raise UsageError(f"There is no effort {text!r:.40}; there are {', '.join(EFFORTS)} and auto.")
+        raise UsageError(f"Unknown effort {text!r:.40}. Use {', '.join(EFFORTS)} or auto.")
     wanted: WantedEffort = text
     terminal.post(SetEffort(wanted))
-    found = session.effort_in_force
-    over = "" if found.source == "session" else f", but {_SOURCES[found.source]}: {found.wanted} counts"
-    said(terminal, f"Effort {wanted} from the next request on{over}. {_why(found, session.model)}")
+    found = session.controls.effort_in_force
+    over = "" if found.source == "session" else f", but overridden: {found.wanted} is {_SOURCES[found.source]}"
+    said(terminal, f"Effort {wanted} applies from the next request on{over}. {_why(found, session.model)}")
 
 
 def _why(found: EffortInForce, name: str) -> str:
     if found.wanted in (None, "auto"):
-        return f"{name} uses {found.sent} by itself." if found.sent else f"{name} decides by itself."
+        return f"{name} uses {found.sent} by default." if found.sent else f"{name} uses its own default."
     if found.sent is None:
-        return f"{name} has no levels of effort, so none is sent."
+        return f"{name} does not support effort, so none is sent."
     if found.sent != found.wanted:
-        return f"{name} has no {found.wanted}: the nearest is {found.sent}."
-    return f"{name} has this level."
+        return f"{name} does not support {found.wanted}; the nearest level is {found.sent}."
+    return f"{name} supports this level."
 
 
 def efforts(_terminal: Terminal) -> Sequence[tuple[str, str]]:
     return [
-        ("current", "what is in force, and why"),
+        ("current", "show the current level and its origin"),
         *((level, "") for level in EFFORTS),
-        ("auto", "as the model likes"),
+        ("auto", "the default of the model"),
     ]

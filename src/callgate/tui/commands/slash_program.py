@@ -15,7 +15,7 @@ from callgate.tui.blocks import NoticeBlock, TableBlock
 from callgate.tui.commands import all_commands, argument_words, find_command, unknown
 from callgate.tui.commands.slash_screen import THEMES, theme
 from callgate.tui.commands.slash_support import config_of, said, session_of
-from callgate.tui.keys import shown_keys
+from callgate.tui.keys import interrupt_key, shown_keys
 from callgate.tui.theme import theme_for
 from callgate.words.errors import UsageError
 
@@ -36,8 +36,13 @@ def version(terminal: Terminal, _text: str) -> None:
 
 
 async def env(terminal: Terminal, _text: str) -> None:
-    found = await asyncio.to_thread(_environment, config_of(terminal))
-    note = "Values that look secret are masked. Only variables of Callgate, the terminal and the network are listed."
+    session = session_of(terminal)
+    use = session.controls.context_use()
+    window = "of unknown size" if use.limits is None else f"{use.limits.window:,} tokens"
+    source = f", {use.window_from}" if use.window_from else ""
+    model = (("model", session.model), ("context window", f"{window}{source}"))
+    found = model + await asyncio.to_thread(_environment, config_of(terminal))
+    note = "Values that look secret are masked. Only variables for Callgate, the terminal and the network are listed."
     terminal.show(TableBlock(found, "Environment", note=note))
 
 
@@ -69,12 +74,12 @@ async def doctor(terminal: Terminal, _text: str) -> None:
         problem = f". Problem: {each.problem}" if each.problem else ""
         repair = f". Repair: {'; '.join(each.repair)}" if each.repair else ""
         rows.append((each.status, each.name, f"{each.saw}{problem}{repair}"))
-    title = "Everything that was asked for works" if is_healthy(found) else "Something is wrong"
-    terminal.show(TableBlock(tuple(rows), title, note="`callgate doctor --online` asks the model, too."))
+    title = "Everything that is configured works" if is_healthy(found) else "Some checks failed"
+    terminal.show(TableBlock(tuple(rows), title, note="`callgate doctor --online` also tests the model."))
 
 
 async def sandbox(terminal: Terminal, _text: str) -> None:
-    """Show whether a sandbox is in force for commands, and why not. The first use tests the sandbox."""
+    """Show whether commands run in a sandbox and, if not, the reason. The first use tests the sandbox."""
     from callgate.admin.doctor import CHECKS, run_checks
 
     (found,) = await asyncio.to_thread(run_checks, config_of(terminal), checks={"sandbox": CHECKS["sandbox"]})
@@ -83,7 +88,7 @@ async def sandbox(terminal: Terminal, _text: str) -> None:
     rows[1:] = [] if found.problem else rows[1:]
     rows += [("effect", found.problem)] if found.problem else []
     rows += [("repair", each) for each in found.repair]
-    terminal.show(TableBlock(tuple(rows), "Sandbox", note="`callgate sandbox prove` runs all attacks against it."))
+    terminal.show(TableBlock(tuple(rows), "Sandbox", note="`callgate sandbox prove` runs all escape tests."))
 
 
 async def config(terminal: Terminal, text: str) -> None:
@@ -95,7 +100,7 @@ async def config(terminal: Terminal, text: str) -> None:
     now = config_of(terminal)
     if len(words) > 1:
         changed = await asyncio.to_thread(change_setting, now, words[0], words[1:], "user")
-        force = "It counts from the next start on." if changed.counts else "Another value counts: /config shows which."
+        force = "Takes effect after a restart." if changed.counts else "Overridden by another layer: see /config."
         said(terminal, f"{words[0]} is set in {changed.file}. {force} {' '.join(changed.notes)}".rstrip())
         return
     rows = [find_setting(now, words[0])] if words else list_settings(now)
@@ -104,7 +109,7 @@ async def config(terminal: Terminal, text: str) -> None:
         for row in rows
     )
     note = (
-        rows[0].key.help if words else "/config KEY VALUE sets one in your own file; `callgate config edit` opens it."
+        rows[0].key.help if words else "/config KEY VALUE sets one in your settings; `callgate config edit` opens it."
     )
     terminal.show(TableBlock(shown, "" if words else "Settings", ("key", "value", "from"), note))
 
@@ -120,8 +125,8 @@ def statusline(terminal: Terminal, _text: str) -> None:
     if found.command is None:
         said(
             terminal,
-            "There is no status line of your own. /config statusline.command COMMAND sets one: it gets JSON on its"
-            " standard input and prints up to three lines; `callgate statusline test` tries it.",
+            "There is no custom status line. /config statusline.command COMMAND sets one: the command gets "
+            "JSON on standard input and prints up to three lines; `callgate statusline test` tests it.",
         )
         return
     place = "the trusted folder" if found.from_repository else "your settings"
@@ -139,7 +144,10 @@ def help_(terminal: Terminal, text: str) -> None:
         _help_with(terminal, text.removeprefix("/"))
         return
     rows = tuple((each.form, each.help) for each in all_commands(terminal))
-    note = "/help COMMAND says more. ! runs a command, @ completes files, Esc interrupts; /keys lists the keys."
+    key = interrupt_key(terminal.keys)
+    note = (
+        f"/help NAME explains a command. ! runs a command, @ completes files, {key} interrupts; /keys lists the keys."
+    )
     terminal.show(TableBlock(rows, "Commands", note=note))
 
 
@@ -150,7 +158,7 @@ def _help_with(terminal: Terminal, name: str) -> None:
     facts = [("", found.help)]
     if found.aliases:
         facts.append(("also", ", ".join(f"/{alias}" for alias in found.aliases)))
-    facts.append(("when", "while the agent rests" if found.at_rest else "at any time"))
+    facts.append(("when", "while the agent is idle" if found.at_rest else "at any time"))
     facts += [(word, about) for word, about in argument_words(terminal, found.name)]
     terminal.show(TableBlock(tuple(facts), found.form))
 
@@ -169,7 +177,7 @@ def keys(terminal: Terminal, _text: str) -> None:
 
 def quit_(terminal: Terminal, text: str) -> None:
     if text:
-        terminal.show(NoticeBlock("/quit takes no words", "warning"))
+        terminal.show(NoticeBlock("/quit accepts no arguments", "warning"))
         return
     terminal.quit()
 
@@ -184,21 +192,21 @@ async def setup(terminal: Terminal, text: str) -> None:
             await _status(terminal)
         case "theme":
             if not rest.strip():
-                raise UsageError(f"/setup theme takes {', '.join(THEMES)}.")
+                raise UsageError(f"/setup theme accepts {', '.join(THEMES)}.")
             await theme(terminal, rest.strip())
         case "trust":
             await _trust(terminal)
         case "reset":
             await _reset(terminal)
         case _:
-            raise UsageError(f"There is no step {step!r:.40}; there are status, theme, trust and reset.")
+            raise UsageError(f"Unknown step {step!r:.40}. Use status, theme, trust or reset.")
 
 
 def setup_words(_terminal: Terminal) -> Sequence[tuple[str, str]]:
     return [
-        ("status", "the steps and their state"),
+        ("status", "show the steps and their state"),
         *((f"theme {name}", "") for name in THEMES),
-        ("trust", "look at what this folder brings along, and trust it"),
+        ("trust", "show the settings and code of this folder, and trust it"),
         ("reset", "reset colours, view and trust of this folder"),
     ]
 
@@ -210,13 +218,13 @@ async def _status(terminal: Terminal) -> None:
     found = await asyncio.to_thread(fingerprint, config.root)
     trusted = "yes" if isinstance(config.trust, Trusted) else "no" if found.files else "nothing to trust"
     rows = (
-        ("model", session.model, "/model changes it, callgate auth set PROVIDER stores a key"),
+        ("model", session.model, "change: /model; store a key: callgate auth set PROVIDER"),
         ("colours", config.settings.tui_theme, f"/setup theme {'|'.join(THEMES)}"),
         ("view", terminal.viewed, "/view inline|full"),
         ("trust", trusted, "/setup trust"),
         ("settings", str(config.folder or "none"), "/config, callgate config edit"),
     )
-    terminal.show(TableBlock(rows, "Setup", note="/setup reset forgets colours, view and trust of this folder."))
+    terminal.show(TableBlock(rows, "Setup", note="/setup reset resets colours, view and trust of this folder."))
 
 
 async def _trust(terminal: Terminal) -> None:
@@ -227,11 +235,11 @@ async def _trust(terminal: Terminal) -> None:
     found = await asyncio.to_thread(fingerprint, config.root)
     store = await asyncio.to_thread(trust_store, config.root)
     if found.problem or not found.files:
-        said(terminal, f"There is nothing to trust: {found.problem or 'the folder brings no settings along'}.")
+        said(terminal, f"This folder needs no trust: {found.problem or 'the folder has no settings'}.")
     elif isinstance(await asyncio.to_thread(store.state, config.root), Trusted):
-        said(terminal, f"{config.root} is trusted as it is; `callgate trust revoke` ends that.")
+        said(terminal, f"{config.root} is trusted. To revoke: callgate trust revoke")
     elif await trust_now(terminal, config, found):
-        said(terminal, "The folder is trusted as it is now. It counts from the next session on: /clear begins one.")
+        said(terminal, "The folder is trusted. This takes effect in the next session: /clear starts one.")
 
 
 async def _reset(terminal: Terminal) -> None:
@@ -245,5 +253,5 @@ async def _reset(terminal: Terminal) -> None:
     revoked = await asyncio.to_thread(store.revoke, config.root)
     terminal.theme = theme_for(encoding=sys.stdout.encoding)
     terminal.view("inline")
-    trust = " and the folder is trusted no more" if revoked else ""
-    said(terminal, f"Colours and view are as at the first start{trust}.")
+    trust = " and the folder is no longer trusted" if revoked else ""
+    said(terminal, f"Colours and view are reset{trust}.")

@@ -29,7 +29,7 @@ async def theme(terminal: Terminal, text: str) -> None:
         said(terminal, f"The colours are {terminal.theme.name}. /theme {'|'.join(THEMES)} changes them.")
         return
     if text not in THEMES:
-        raise UsageError(f"There is no theme {text!r:.40}; there are {', '.join(THEMES)}.")
+        raise UsageError(f"Unknown theme {text!r:.40}. Use {', '.join(THEMES)}.")
     terminal.theme = theme_for(encoding=sys.stdout.encoding, name=text)
     await _set(terminal, "tui.theme", text)
 
@@ -41,13 +41,13 @@ def theme_words(_terminal: Terminal) -> Sequence[tuple[str, str]]:
 async def vim(terminal: Terminal, text: str) -> None:
     """Switch the vim keys of the input line on or off, and store the choice in the settings."""
     if text not in ("", "on", "off"):
-        raise UsageError(f"/vim takes on or off, not {text!r:.40}.")
+        raise UsageError(f"/vim accepts on or off, not {text!r:.40}.")
     terminal.use_vim(not terminal.vim if not text else text == "on")
     await _set(terminal, "tui.editing", "vim" if terminal.vim else "emacs")
 
 
 def vim_words(_terminal: Terminal) -> Sequence[tuple[str, str]]:
-    return [("on", "Esc leaves the insert mode"), ("off", "the keys of Emacs")]
+    return [("on", "Esc leaves the insert mode"), ("off", "Emacs keys")]
 
 
 async def copy(terminal: Terminal, _text: str) -> None:
@@ -96,16 +96,16 @@ async def view(terminal: Terminal, text: str) -> None:
         said(terminal, f"The view is {terminal.viewed}. /view inline or /view full changes it.")
         return
     if text not in VIEWS:
-        raise UsageError(f"There is no view {text!r:.40}; there are {', '.join(VIEWS)}.")
+        raise UsageError(f"Unknown view {text!r:.40}. Use {', '.join(VIEWS)}.")
     terminal.view(text)
     await _set(terminal, "tui.view", text)
 
 
 def view_words(_terminal: Terminal) -> Sequence[tuple[str, str]]:
     return [
-        ("inline", "finished output stays in the terminal's own scrollback"),
-        ("full", "the conversation on a screen of its own"),
-        ("status", "the view now"),
+        ("inline", "finished output stays in the scrollback of the terminal"),
+        ("full", "the conversation uses the full screen"),
+        ("status", "show the current view"),
     ]
 
 
@@ -113,4 +113,4 @@ async def _set(terminal: Terminal, name: str, value: str) -> None:
     from callgate.admin.settings_change import change_setting
 
     changed = await asyncio.to_thread(change_setting, config_of(terminal), name, [value], "user")
-    said(terminal, f"{name} is {value} from now on ({changed.file}).")
+    said(terminal, f"{name} is now {value} ({changed.file}).")

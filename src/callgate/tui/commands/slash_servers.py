@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 async def mcp(terminal: Terminal, text: str) -> None:
     """Open the panel of MCP servers, or run ``reconnect``, ``disable`` or ``log`` for one server."""
-    servers, words = {each.name: each for each in session_of(terminal).mcp_servers}, text.split()
+    servers, words = {each.name: each for each in session_of(terminal).controls.mcp_servers}, text.split()
     if not servers:
         said(terminal, "There are no MCP servers. `callgate mcp add NAME -- COMMAND` adds one for the next start.")
         return
@@ -28,10 +28,10 @@ async def mcp(terminal: Terminal, text: str) -> None:
         ServersPanel(terminal, [*servers.values()]).open()
         return
     if len(words) != 2 or words[0] not in ACTIONS:
-        raise UsageError(f"/mcp takes nothing, or reconnect, disable or log with a name, not {text!r:.60}")
+        raise UsageError(f"/mcp accepts no argument, or reconnect, disable or log with a name, not {text!r:.60}")
     server = servers.get(words[1])
     if server is None:
-        raise UsageError(f"There is no server {words[1]!r}; there are {', '.join(servers)}.")
+        raise UsageError(f"Unknown server {words[1]!r}. Servers: {', '.join(servers)}.")
     if words[0] == "log":
         show_log(terminal, server)
         return
@@ -44,13 +44,13 @@ async def mcp(terminal: Terminal, text: str) -> None:
 
 
 def server_words(terminal: Terminal) -> Sequence[tuple[str, str]]:
-    names = [] if terminal.session is None else [each.name for each in terminal.session.mcp_servers]
+    names = [] if terminal.session is None else [each.name for each in terminal.session.controls.mcp_servers]
     return [(f"{action} {name}".rstrip(), about) for name in names or [""] for action, about in ACTIONS.items()]
 
 
 def server_prompts(terminal: Terminal) -> tuple[SlashCommand, ...]:
     """Return the prompts of the connected MCP servers as slash commands."""
-    servers = () if terminal.session is None else terminal.session.mcp_servers
+    servers = () if terminal.session is None else terminal.session.controls.mcp_servers
     return tuple(
         SlashCommand(
             f"{server.name}:{prompt['name']}",
@@ -65,7 +65,7 @@ def server_prompts(terminal: Terminal) -> tuple[SlashCommand, ...]:
 
 def _send(server: str, prompt: Mapping[str, Any], terminal: Terminal, text: str) -> Coroutine[Any, Any, None]:
     async def send() -> None:
-        found = next(each for each in session_of(terminal).mcp_servers if each.name == server)
+        found = next(each for each in session_of(terminal).controls.mcp_servers if each.name == server)
         parts = await found.requests.prompt_parts(prompt["name"], _arguments(prompt, text))
         terminal.post(Prompt(parts, RunOptions(quoted=True)))
 
@@ -78,7 +78,7 @@ def _arguments(prompt: Mapping[str, Any], text: str) -> dict[str, str]:
     try:
         words = split(text)
     except ValueError as error:
-        raise UsageError(f"the arguments cannot be read: {error}") from None
+        raise UsageError(f"the arguments are invalid: {error}") from None
     if len(words) > len(names) > 0:
         words = [*words[: len(names) - 1], " ".join(words[len(names) - 1 :])]
     found = dict(zip(names, words, strict=False))

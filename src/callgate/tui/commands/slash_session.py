@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from callgate.tui.blocks import TableBlock
 from callgate.tui.commands.slash_support import config_of, said, session_of
+from callgate.tui.keys import interrupt_key
 from callgate.tui.port import SessionStart
 from callgate.words.errors import UsageError
 from callgate.words.inputs import Compact, Continue, Prompt, SetMode, SetTags, SetTitle
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 def clear(terminal: Terminal, _text: str) -> None:
     before = session_of(terminal)
-    back = f" /resume {before.id} goes back." if before.id and before.messages else ""
+    back = f" /resume {before.id} returns to the previous session." if before.id and before.messages else ""
     terminal.change_session(SessionStart(new=True), lambda: said(terminal, f"This is a new session.{back}"))
 
 
@@ -37,7 +38,7 @@ async def resume(terminal: Terminal, text: str) -> None:
     current = session_of(terminal).id
     chosen = await asyncio.to_thread(_found, terminal, text) if text else await pick_session(terminal, current)
     if chosen == current:
-        said(terminal, "This session is open here already.")
+        said(terminal, "This session is already open here.")
     elif chosen is not None:
         terminal.change_session(SessionStart(resume=chosen))
 
@@ -53,10 +54,10 @@ def branch(terminal: Terminal, _text: str) -> None:
     """Continue the conversation in a copy of this session."""
     session = session_of(terminal)
     if not session.id:
-        raise UsageError("This session is not kept (--no-save), so it cannot be copied.")
+        raise UsageError("This session is not stored (--no-save), so it cannot be copied.")
     if not session.messages:
-        raise UsageError("Nothing was said yet, so there is nothing to copy: /clear begins anew.")
-    back = f"This is a copy. /resume {session.id} goes back to the session it was made of."
+        raise UsageError("There are no messages to copy yet. /clear starts a new session.")
+    back = f"This is a copy. /resume {session.id} returns to the original session."
     terminal.change_session(SessionStart(resume=session.id, fork=True), lambda: said(terminal, back))
 
 
@@ -75,17 +76,19 @@ async def export(terminal: Terminal, text: str) -> None:
     """Write the session, with secrets masked, to a file. The suffix of the file name selects the format."""
     session, config = session_of(terminal), config_of(terminal)
     if not session.id:
-        raise UsageError("This session is not kept (--no-save), so it cannot be exported.")
+        raise UsageError("This session is not stored (--no-save), so it cannot be exported.")
     path = _place(text or f"callgate-{session.id}.md", config)
     shape = _SHAPES.get(path.suffix)
     if shape is None:
-        raise UsageError(f"The name of the file says the format: {', '.join(_SHAPES)}, not {path.suffix or 'none'}.")
+        raise UsageError(
+            f"The suffix of the file selects the format: {', '.join(_SHAPES)}, not {path.suffix or 'none'}."
+        )
     await session.events_after(session.position)  # wait until all events are on disk
     try:
         await asyncio.to_thread(_write, session, config, path, shape)
     except FileExistsError:
-        raise UsageError(f"{path} is there already: choose another name.") from None
-    said(terminal, f"Written to {path}. Secrets that were recognised are masked; read it before you share it.")
+        raise UsageError(f"{path} already exists: choose another name.") from None
+    said(terminal, f"Written to {path}. Known secrets are masked; check the file before you share it.")
 
 
 def _write(session: Session, config: Config, path: Path, shape: Shape) -> None:
@@ -107,7 +110,7 @@ def mode(terminal: Terminal, text: str) -> None:
     if not text:
         now = session_of(terminal).mode
         rows = tuple((">" if name == now else "", name, rules.meaning) for name, rules in MODES.items())
-        terminal.show(TableBlock(rows, "Modes", note="/mode NAME sets one; Shift+Tab goes through the usual ones."))
+        terminal.show(TableBlock(rows, "Modes", note="/mode NAME sets one; Shift+Tab cycles through the usual modes."))
         return
     wanted = text.replace("-", "_").replace(" ", "_").lower()
     for name, rules in MODES.items():
@@ -115,7 +118,7 @@ def mode(terminal: Terminal, text: str) -> None:
             terminal.post(SetMode(name))
             said(terminal, f"mode {name}: {rules.meaning}")
             return
-    raise UsageError(f"There is no mode {text!r}; there are {', '.join(MODES)}.")
+    raise UsageError(f"Unknown mode {text!r}. Use {', '.join(MODES)}.")
 
 
 def modes(_terminal: Terminal) -> Sequence[tuple[str, str]]:
@@ -123,34 +126,34 @@ def modes(_terminal: Terminal) -> Sequence[tuple[str, str]]:
 
 
 def compact(terminal: Terminal, text: str) -> None:
-    said(terminal, "A summary is being written; Esc stops that and leaves everything as it is.")
+    said(terminal, f"A summary is being written; {interrupt_key(terminal.keys)} cancels it.")
     terminal.post(Compact(instructions=text))
 
 
 def title(terminal: Terminal, text: str) -> None:
     if not text:
         now = session_of(terminal).title
-        said(terminal, f"The title is: {now}" if now else "The session has no title: /title NAME gives it one.")
+        said(terminal, f"The title is: {now}" if now else "The session has no title. /title NAME sets one.")
         return
     terminal.post(SetTitle(" ".join(text.split())))
-    said(terminal, f"The session is called {' '.join(text.split())!r} now.")
+    said(terminal, f"The title is now {' '.join(text.split())!r} now.")
 
 
 def tags(terminal: Terminal, text: str) -> None:
     if not text:
-        now = session_of(terminal).tags
-        said(terminal, f"Tags: {', '.join(now)}" if now else "The session has no tags: /tags WORD… sets them.")
+        now = session_of(terminal).controls.tags
+        said(terminal, f"Tags: {', '.join(now)}" if now else "The session has no tags. /tags WORD… sets them.")
         return
     wanted = () if text == "none" else tuple(dict.fromkeys(text.replace(",", " ").split()))
     terminal.post(SetTags(wanted))
-    said(terminal, f"Tags: {', '.join(wanted)}" if wanted else "The tags are gone.")
+    said(terminal, f"Tags: {', '.join(wanted)}" if wanted else "The tags were removed.")
 
 
 # ---- commands that send a prompt ----------------------------------------------------------------------------------
 
 
 def init(terminal: Terminal, text: str) -> None:
-    more = f"\n\nThe person adds: {text}" if text else ""
+    more = f"\n\nThe user adds: {text}" if text else ""
     terminal.post(Prompt(_prompt("init") + more))
 
 
@@ -161,30 +164,34 @@ def review(terminal: Terminal, text: str) -> None:
 
 
 def plan(terminal: Terminal, text: str) -> None:
-    """Switch to the plan mode and send the goal, if there is one."""
+    """Switch to the plan mode and send the goal, if there is one; ``off`` switches to the default mode."""
+    if text == "off":
+        terminal.post(SetMode("default"))
+        said(terminal, f"mode default: {MODES['default'].meaning}")
+        return
     terminal.post(SetMode("plan"))
     if text:
         terminal.post(Prompt(text))
     else:
-        said(terminal, f"mode plan: {MODES['plan'].meaning}")
+        said(terminal, f"mode plan: {MODES['plan'].meaning}; /plan off leaves it")
 
 
 async def add_dir(terminal: Terminal, text: str) -> None:
     """Allow reading in a further folder. The session is opened again with the folder; the conversation continues."""
     session, config = session_of(terminal), config_of(terminal)
     if not text:
-        said(terminal, f"Further folders: {', '.join(session.folders) or 'none'}. /add-dir DIR adds one.")
+        said(terminal, f"Further folders: {', '.join(session.controls.folders) or 'none'}. /add-dir DIR adds one.")
         return
     folder = _place(text, config).resolve()
     if not await asyncio.to_thread(folder.is_dir):
         raise UsageError(f"{folder} is not a folder.")
-    if folder.is_relative_to(config.root) or str(folder) in session.folders:
-        raise UsageError(f"{folder} can be read already.")
+    if folder.is_relative_to(config.root) or str(folder) in session.controls.folders:
+        raise UsageError(f"{folder} can already be read.")
     if session.messages and not session.id:
         raise UsageError("This session is not kept (--no-save), so it cannot be opened again: start with --add-dir.")
     again = session.id if session.messages else ""
     start = SessionStart(resume=again, new=not again, folders=(folder,))
-    terminal.change_session(start, lambda: said(terminal, f"Files in {folder} can be read now; none is changed there."))
+    terminal.change_session(start, lambda: said(terminal, f"Files in {folder} can now be read, but not changed."))
 
 
 def go_on(terminal: Terminal, _text: str) -> None:

@@ -38,7 +38,7 @@ def count_of(text: str, default: int, what: str) -> int:
     if not text:
         return default
     if not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) <= 100_000:
-        raise UsageError(f"{what} is a number from 1 on, not {text!r:.40}")
+        raise UsageError(f"{what} must be a number from 1 on, not {text!r:.40}")
     return int(text)
 
 

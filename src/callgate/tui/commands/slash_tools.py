@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from json import dumps
 from time import time
 from typing import TYPE_CHECKING
 
 from callgate.formats.display import counted
-from callgate.tui.blocks import NoticeBlock, TableBlock
+from callgate.tui.blocks import CallBlock, NoticeBlock, TableBlock
 from callgate.tui.commands.slash_support import (
     clock_time,
     config_of,
@@ -23,7 +23,7 @@ from callgate.tui.commands.slash_support import (
 )
 from callgate.tui.panels.servers_panel import server_tools
 from callgate.words import events as e
-from callgate.words.decisions import Allow, Deny, Origin
+from callgate.words.decisions import Allow, ApprovalPolicy, Deny, Origin, arguments_hash
 from callgate.words.errors import UsageError
 from callgate.words.modes import MODES
 
@@ -37,18 +37,18 @@ _MOST_TOOLS = 20
 
 async def recap(terminal: Terminal, _text: str) -> None:
     """Show a one-line summary of the session, written by a model outside the conversation."""
-    said(terminal, await session_of(terminal).recap())
+    said(terminal, await session_of(terminal).controls.recap())
 
 
 def cost(terminal: Terminal, _text: str) -> None:
     session = session_of(terminal)
     by_model = {each.model: each for each in session.costs}
-    now = session.open_spent
+    now = session.controls.open_spent
     if now is not None:
         by_model[now.model] = by_model[now.model] + now if now.model in by_model else now
     spent = by_model.values()
     if not spent:
-        said(terminal, "Nothing was asked of a model yet, so nothing was spent.")
+        said(terminal, "No request was sent yet.")
         return
     rows: list[tuple[str, ...]] = []
     for each in spent:
@@ -56,8 +56,8 @@ def cost(terminal: Terminal, _text: str) -> None:
         rows.append((each.model, *(f"{count:,}" for count in counts), dollars(each.cost)))
     known = [each.cost for each in spent if each.cost is not None]
     unknown = [each.model for each in spent if each.cost is None]
-    without = f", without {', '.join(unknown)}, whose price is not known" if unknown else ""
-    note = f"In all {dollars(sum(known))}{without}." if known else "The price is not known."
+    without = f", without {', '.join(unknown)} (unknown price)" if unknown else ""
+    note = f"Total: {dollars(sum(known))}{without}." if known else "The price is unknown."
     heads = ("model", "input", "cached", "to cache", "output", "cost")
     terminal.show(TableBlock(tuple(rows), "Tokens and cost of the session", heads, note))
 
@@ -66,7 +66,7 @@ def tools(terminal: Terminal, text: str) -> None:
     """Show the tools, grouped by MCP server. With a text, show the tools whose names contain the text; a single
     match is shown with its whole description."""
     session = session_of(terminal)
-    shown = {each.name: each.description for each in (*session.tool_specs, *session.deferred_specs)}
+    shown = {each.name: each.description for each in (*session.controls.tool_specs, *session.controls.deferred_specs)}
     of_server: dict[str, str] = {}
     for name, (server, description) in server_tools(session).items():
         if name in shown:
@@ -74,17 +74,17 @@ def tools(terminal: Terminal, text: str) -> None:
     if text:
         _named_tools(terminal, text, shown, of_server)
         return
-    loaded = [each.name for each in session.tool_specs if each.name not in of_server]
-    note = "Your own are Python files in .callgate/tools or in the tools folder of your settings."
+    loaded = [each.name for each in session.controls.tool_specs if each.name not in of_server]
+    note = "Custom tools are Python files in .callgate/tools or in the tools folder of your settings."
     terminal.show(_tool_table(loaded, shown, counted(len(loaded), "tool"), note=note))
     for server in dict.fromkeys(of_server.values()):
         names = [name for name, each in of_server.items() if each == server]
-        title = f"{counted(len(names), 'tool')} of the MCP server {server}, called mcp__{server}__…"
+        title = f"{counted(len(names), 'tool')} of the MCP server {server}, named mcp__{server}__…"
         terminal.show(_tool_table(names, shown, title, server, most=_MOST_TOOLS))
-    use = session.tool_search
+    use = session.controls.tool_search
     if use is not None:
-        others = [each.name for each in session.deferred_specs if each.name not in of_server]
-        title = f"{len(others):,} deferred, which the model finds by search" if others else ""
+        others = [each.name for each in session.controls.deferred_specs if each.name not in of_server]
+        title = f"{len(others):,} deferred; the model finds them by search" if others else ""
         terminal.show(_tool_table(others, shown, title, note=f"Tool search is {use.sentence}.", most=_MOST_TOOLS))
 
 
@@ -99,19 +99,19 @@ def _tool_table(
 ) -> TableBlock:
     rows = tuple((name.removeprefix(f"mcp__{server}__"), first_sentence(shown[name])) for name in names[:most])
     left = len(names) - len(rows)
-    more = f"{left:,} more: /tools {server or 'TEXT, a part of their names'}." if left else ""
+    more = f"{left:,} more: /tools {server or 'TEXT (a part of their names)'}." if left else ""
     return TableBlock(rows, title, note=f"{note} {more}".strip(), one_line=True)
 
 
 def _named_tools(terminal: Terminal, text: str, shown: Mapping[str, str], of_server: Mapping[str, str]) -> None:
     names = [text] if text in shown else [name for name in shown if text.casefold() in name.casefold()]
     if not names:
-        raise UsageError(f"No tool has {text!r:.60} in its name; /tools lists them.")
+        raise UsageError(f"No tool name contains {text!r:.60}; /tools lists all tools.")
     if len(names) > 1:
         terminal.show(_tool_table(names, shown, counted(len(names), "tool")))
         return
     (name,) = names
-    whose = f", in the words of the MCP server {of_server[name]}" if name in of_server else ""
+    whose = f", described by the MCP server {of_server[name]}" if name in of_server else ""
     lines = (shown[name] or "no description").strip().split("\n")
     terminal.show(TableBlock(tuple((line,) for line in lines), f"{name}{whose}"))
 
@@ -120,8 +120,8 @@ def tool_words(terminal: Terminal) -> Sequence[tuple[str, str]]:
     if terminal.session is None:
         return ()
     session = terminal.session
-    servers = [(each.name, counted(len(each.tools), "tool")) for each in session.mcp_servers if each.tools]
-    return [*servers, *((each.name, "") for each in (*session.tool_specs, *session.deferred_specs))]
+    servers = [(each.name, counted(len(each.tools), "tool")) for each in session.controls.mcp_servers if each.tools]
+    return [*servers, *((each.name, "") for each in (*session.controls.tool_specs, *session.controls.deferred_specs))]
 
 
 async def skills(terminal: Terminal, _text: str) -> None:
@@ -129,11 +129,11 @@ async def skills(terminal: Terminal, _text: str) -> None:
 
     found = await asyncio.to_thread(skills_of, config_of(terminal))
     if not found.by_name:
-        said(terminal, "There are no skills. A folder with a SKILL.md in .callgate/skills makes one.")
+        said(terminal, "There are no skills. To add one, create a folder with a SKILL.md in .callgate/skills.")
     else:
         rows = tuple((f"/{each.name}", each.description) for each in found.by_name.values())
         terminal.show(
-            TableBlock(rows, counted(len(rows), "skill"), note="The model uses them by itself; /NAME uses one now.")
+            TableBlock(rows, counted(len(rows), "skill"), note="The model uses them automatically; /NAME uses one now.")
         )
     for problem in found.problems:
         terminal.show(NoticeBlock(problem, "warning"))
@@ -143,38 +143,38 @@ async def tasks(terminal: Terminal, text: str) -> None:
     """Show the background tasks, or stop them: ``stop ID`` or ``stop all``."""
     session, words = session_of(terminal), text.split()
     if words and (words[0] != "stop" or len(words) != 2):
-        raise UsageError(f"/tasks takes nothing, stop ID, or stop all, not {text!r:.60}")
-    found = session.background_tasks
+        raise UsageError(f"/tasks accepts no argument, stop ID, or stop all, not {text!r:.60}")
+    found = session.controls.background_tasks
     if words:
         wanted = [each for each in found if each.status == "running" and words[1] in (each.id, "all")]
         if not wanted:
             raise UsageError(f"No task {words[1]} is running; /tasks lists them.")
         for each in wanted:
-            await session.stop_background(each.id)
+            await session.controls.stop_background(each.id)
         return
     if not found:
-        said(terminal, "Nothing runs in the background.")
+        said(terminal, "There are no background tasks.")
         return
     now = time()
     rows = tuple(
         (each.id, each.status, seconds(max((each.ended or now) - each.record.started, 0.0)), each.record.label)
         for each in found
     )
-    terminal.show(TableBlock(rows, "Background work", note="/tasks stop ID ends one."))
+    terminal.show(TableBlock(rows, "Background work", note="/tasks stop ID stops one."))
 
 
 def task_words(terminal: Terminal) -> Sequence[tuple[str, str]]:
     if terminal.session is None:
         return ()
-    running = [each for each in terminal.session.background_tasks if each.status == "running"]
-    return [("stop all", "ends all of them"), *((f"stop {each.id}", each.record.label[:60]) for each in running)]
+    running = [each for each in terminal.session.controls.background_tasks if each.status == "running"]
+    return [("stop all", "stop all of them"), *((f"stop {each.id}", each.record.label[:60]) for each in running)]
 
 
 _REVOKE = "revoke"
 
 
 def permission_words(_terminal: Terminal) -> Sequence[tuple[str, str]]:
-    return [(_REVOKE, "forget remembered answers, by their ids")]
+    return [(_REVOKE, "remove remembered answers, by their ids")]
 
 
 async def permissions(terminal: Terminal, text: str) -> None:
@@ -183,42 +183,70 @@ async def permissions(terminal: Terminal, text: str) -> None:
 
     words = text.split()
     if words and words[0] != _REVOKE:
-        raise UsageError(f"/permissions takes nothing, or revoke ID…, not {text!r:.60}")
+        raise UsageError(f"/permissions accepts no argument, or revoke ID…, not {text!r:.60}")
     policy = await asyncio.to_thread(WorkspacePolicy, config_of(terminal).root)
     if words:
         if not words[1:]:
-            raise UsageError("Name the answers to forget: /permissions lists them with their ids.")
+            raise UsageError("Add the ids of the answers: /permissions lists them.")
         for each in await asyncio.to_thread(policy.revoke, words[1:]):
             said(
-                terminal, f"Forgotten: {each.policy.effect} {each.covers}. From the next prompt on you are asked again."
+                terminal,
+                f"Rule removed: {each.policy.effect} {each.covers}. You will be asked again from the next prompt on.",
             )
         return
     mode = session_of(terminal).mode
-    note = f"Where no rule says anything, the mode {mode} does: it {MODES[mode].meaning}."
+    note = f"Mode {mode}: {MODES[mode].meaning}."
     rules = tuple((rule.effect, rule.text, _short(rule.origin)) for rule in policy.rulebook.rules)
     heads = ("", "rule", "from")
-    terminal.show(TableBlock(rules, f"{counted(len(rules), 'rule')} in force", heads, note))
+    terminal.show(TableBlock(rules, f"{counted(len(rules), 'active rule')}", heads, note))
     answers = tuple(
         (each.id, each.policy.effect, each.covers, "expired" if each.expired else each.policy.scope)
         for each in await asyncio.to_thread(policy.answers)
     )
-    forget = "/permissions revoke ID forgets one. " if answers else ""
-    note = f"{forget}`callgate policy explain` says what decides about a call."
+    answers = (*answers, *_of_this_session(terminal))
+    forget = "/permissions revoke ID removes one. " if any(each[0] for each in answers) else ""
+    forget += (
+        "An answer for this session ends with it: /clear begins a new one. "
+        if not all(each[0] for each in answers)
+        else ""
+    )
+    note = f"{forget}`callgate policy explain` explains the decision about a call."
     terminal.show(TableBlock(answers, counted(len(answers), "remembered answer"), note=note))
     for fault in policy.faults:
-        terminal.show(NoticeBlock(f"Every call is denied until this is mended: {fault}", "error"))
+        terminal.show(NoticeBlock(f"Every call is denied until this is fixed: {fault}", "error"))
+
+
+def _of_this_session(terminal: Terminal) -> Iterator[tuple[str, str, str, str]]:
+    """Yield a row for each answer that is remembered for this session only."""
+    session = session_of(terminal)
+    for each in session.controls.remembered:
+        if each.scope == "session":
+            yield "", each.effect, _covered(terminal, each), "this session"
+
+
+def _covered(terminal: Terminal, policy: ApprovalPolicy) -> str:
+    """Return the calls that an answer covers. Exact arguments are shown as the call that was approved."""
+    if policy.pattern is None or policy.pattern.kind != "exact":
+        return policy.covers
+    for call in terminal.fold.blocks:
+        if isinstance(call, CallBlock) and arguments_hash(call.name, call.arguments) == policy.pattern.value:
+            return f"{session_of(terminal).controls.face(call.name, call.arguments).line}, exactly"
+    return f"{policy.tool}(exactly one call)"
 
 
 def hooks(terminal: Terminal, _text: str) -> None:
     config = config_of(terminal)
     if not config.hooks:
-        said(terminal, "There are no hooks. A [[hooks]] table in your settings adds one: see the guide on hooks.")
+        said(
+            terminal,
+            "There are no hooks. To add one, write a [[hooks]] table in your settings; see the guide on hooks.",
+        )
         return
     rows = tuple(
         (each.event, each.matcher or each.condition or "all", each.target, _short(each.origin)) for each in config.hooks
     )
     measures = terminal.fold.measures
-    note = "" if measures is None else f"They took {measures.hooks:.2f} s in the last turn."
+    note = "" if measures is None else f"The hooks took {measures.hooks:.2f} s in the last turn."
     terminal.show(TableBlock(rows, counted(len(rows), "hook"), ("event", "for", "runs", "from"), note))
 
 
@@ -257,7 +285,7 @@ def past_calls(events: Iterable[e.Event]) -> list[PastCall]:
             case e.QuestionAsked(question=question) if question.call_id in newest:
                 newest[question.call_id].decided = f"asked: {question.reason}"
             case e.QuestionAnswered(confirmation=answer) if answer.call_id in newest:
-                newest[answer.call_id].decided = f"{answer.outcome.replace('_', ' ')} by a person"
+                newest[answer.call_id].decided = f"{answer.outcome.replace('_', ' ')} by the user"
             case e.CallStarted(call_id=call_id) if call_id in newest:
                 newest[call_id].started = event.at
             case e.CallSettled(call_id=call_id) if call_id in newest:
@@ -272,7 +300,7 @@ async def calls(terminal: Terminal, text: str) -> None:
     session = session_of(terminal)
     found = past_calls(event for _number, event in await session.events_after(0))
     if not found:
-        said(terminal, "The model has called no tool yet.")
+        said(terminal, "The model has not called any tool yet.")
         return
     for each in found[-count:]:
         terminal.show(_call_table(each))

@@ -68,7 +68,7 @@ def grid_cells(parts: Sequence[WindowPart], count: int) -> list[WindowPart]:
 
 def context(terminal: Terminal, _text: str) -> None:
     session = session_of(terminal)
-    use = session.context_use()
+    use = session.controls.context_use()
     parts = window_parts(use)
     cells = grid_cells(parts, ROWS * COLUMNS)
     theme = terminal.theme
@@ -78,7 +78,8 @@ def context(terminal: Terminal, _text: str) -> None:
     whole = window or sum(part.tokens for part in parts) or 1
     table = tuple((_sign(part, theme), part.kind, f"{part.tokens:,}", f"{part.tokens / whole:.1%}") for part in parts)
     title = f"{use.count} tokens in the next request to {session.model}"
-    title += f", of {window:,}" if window is not None else "; the size of its window is not known"
+    source = f", {use.window_from}" if use.window_from else ""
+    title += f", of {window:,}{source}" if window is not None else "; the size of its context window is unknown"
     marks = tuple(part.style for part in parts)
     terminal.show(LinesBlock(((), *grid)), TableBlock(table, title, ("", "kind", "tokens", "share"), _note(use), marks))
 
@@ -90,15 +91,15 @@ def _sign(part: WindowPart, theme: Theme) -> str:
 
 
 def _note(use: ContextUse) -> str:
-    counted = "The provider counted all of it."
+    counted = "All tokens were counted by the provider."
     if use.count.estimated:
-        counted = f"The provider counted {use.count.reported:,} of them, the rest is estimated."
+        counted = f"The provider counted {use.count.reported:,} of them; the rest is estimated."
     if not use.count.reported:
-        counted = "All of it is estimated: the provider has counted nothing yet."
+        counted = "All tokens are estimated: the provider has not counted a request yet."
     if use.limits is None:
         return counted
     left = max(use.limits.automatic - use.count.total, 0)
-    return f"{counted} The history is compacted after {left:,} more; /compact does it now."
+    return f"{counted} Auto-compact in {left:,} tokens; /compact compacts now."
 
 
 _LIMIT = 10
@@ -111,7 +112,7 @@ async def perf(terminal: Terminal, text: str) -> None:
     as_json = "--json" in words
     words = [word for word in words if word != "--json"]
     if words and (words[0] != "--limit" or len(words) != 2):
-        raise UsageError(f"/perf takes --json and --limit N, not {text!r:.60}")
+        raise UsageError(f"/perf accepts --json and --limit N, not {text!r:.60}")
     limit = count_of(words[1] if words else "", _LIMIT, "--limit")
     session = session_of(terminal)
     told = [event for _number, event in await session.events_after(0)]
@@ -121,7 +122,7 @@ async def perf(terminal: Terminal, text: str) -> None:
         return
     path = config_of(terminal).root / f"callgate-perf-{session.id or 'session'}.json"
     await asyncio.to_thread(_write, path, report)
-    said(terminal, f"Written to {path}. There are names of models and tools in it, and numbers.")
+    said(terminal, f"Written to {path}. It contains names of models and tools, and numbers.")
 
 
 def _write(path: Path, report: Facts) -> None:
@@ -164,7 +165,7 @@ def report_of(events: Iterable[Event], limit: int | None) -> dict[str, Any]:
                 tool["failed"] += event.result.is_error
                 tool["seconds"] = round(tool["seconds"] + took, 3)
                 tool["longest"] = round(max(tool["longest"], took), 3)
-            case TurnEnded(spent=spent, measures=measures) if spent is not None or measures is not None:
+            case TurnEnded(spent=spent, measures=measures) if spent is not None or (measures and measures.model):
                 requests.append(_request(event))
             case _:
                 pass
@@ -212,9 +213,9 @@ def _tables(report: Facts) -> Sequence[TableBlock]:
         ("requests", f"{totals['requests']:,} in {seconds(totals['model_seconds'])}"),
         ("tools", seconds(totals["tool_seconds"])),
         ("tokens", f"{totals['input']:,} in, {totals['output']:,} out"),
-        ("from cache", "nothing sent yet" if share is None else f"{share:.0%} of the input"),
+        ("from cache", "no request sent yet" if share is None else f"{share:.0%} of the input"),
     )
-    tables = [TableBlock(facts, "The session so far")]
+    tables = [TableBlock(facts, "This session")]
     requests = tuple(
         (
             str(each["turn"]),
@@ -227,7 +228,7 @@ def _tables(report: Facts) -> Sequence[TableBlock]:
     )
     if requests:
         lost = ", ".join(dict.fromkeys(each["cache_lost"] for each in report["requests"] if each["cache_lost"]))
-        note = "First: the time to the first token. Per s: tokens in a second."
+        note = "First: time to the first token. Per s: tokens per second."
         note += f" Cache lost to: {lost}." if lost else ""
         heads = ("turn", "first", "model", "per s", "input", "cached", "output")
         tables.append(TableBlock(requests, f"The last {counted(len(requests), 'request')}", heads, note))
@@ -241,4 +242,4 @@ def _tables(report: Facts) -> Sequence[TableBlock]:
 
 
 def perf_words(_terminal: Terminal) -> Sequence[tuple[str, str]]:
-    return [("--json", "write all of it to a file"), ("--limit 50", "more requests")]
+    return [("--json", "write the whole report to a file"), ("--limit 50", "more requests")]

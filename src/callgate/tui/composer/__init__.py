@@ -39,7 +39,8 @@ _Done = Callable[[str | None], None]
 
 
 class Composer:
-    """The input line. ``ask`` replaces the user's draft by another text for a while and restores it afterwards."""
+    """The input line. ``ask`` replaces the user's draft by another text until the user has answered, then restores
+    the draft."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
@@ -64,12 +65,13 @@ class Composer:
 
     @property
     def asks(self) -> bool:
-        """True while the line edits a text that ``ask`` requested."""
+        """True while the user edits a text that ``ask`` requested."""
         return self._asking is not None
 
     @property
     def borrowed(self) -> bool:
-        """True while the line contains something other than a new prompt."""
+        """True while the input line contains a text that is not a new prompt: an answer, a search or a queued
+        message."""
         return self._asking is not None or self._searching is not None or self._edited is not None
 
     def prefix(self, number: int, wrapped: int) -> str:
@@ -126,7 +128,7 @@ class Composer:
         edited = await self._terminal.edit_text(text)
         if edited is None:
             self._terminal.show(
-                NoticeBlock("The editor failed, so the message is as it was; see $VISUAL and $EDITOR.", "warning")
+                NoticeBlock("The editor failed; the message is unchanged. Check $VISUAL and $EDITOR.", "warning")
             )
         else:
             self.set_text(strip_marks(edited.rstrip("\n"), keep=self.text))
@@ -342,7 +344,7 @@ class Composer:
                 self.submit()
 
     def _is_whole(self, found: CandidateList) -> bool:
-        """Return True if the typed command needs no entry of the list."""
+        """Return True if the typed command is complete, so that no entry of the completion list is needed."""
         from callgate.tui.commands import find_command
 
         typed = self.text[found.start : self.buffer.cursor_position]
@@ -393,7 +395,10 @@ class Composer:
         """Return the lines below the input line: the completion list, or a hint."""
         theme = self._terminal.theme
         if self.list is not None:
-            return self.list.lines(theme, width)
+            lines = self.list.lines(theme, width)
+            left = len(self.list.candidates) - len(lines)
+            more = theme.paint(f" {theme.sign('…', '...')} {left:,} more", "grey")
+            return [*lines, more] if left else lines
         hint = self._hint()
         return (
             [theme.paint(f"  {hint if theme.unicode else hint.replace('·', '-')}"[: width - 1], "grey")] if hint else []
@@ -401,18 +406,18 @@ class Composer:
 
     def _hint(self) -> str:
         if self._searching is not None:
-            return "no earlier message has this text · Esc: back"
+            return "no earlier message contains this text · Esc: back"
         if self._asking is not None:
-            return "Enter: done · Esc: leave"
+            return "Enter: send · Esc: cancel"
         if self._edited is not None:
             return enter_hint(self._terminal.fold, images=False, editing=self._edited in self._terminal.fold.waiting)
         text = self.text
         if self._files is not None and self._files.begins and mention_at(text[: self.buffer.cursor_position]):
-            return "reading the names of the files"
+            return "reading file names"
         if text.startswith("/") and "/" not in text[1:].partition(" ")[0]:
             return self._command_hint(text)
         if text.startswith("!"):
-            return "Enter: runs the command; the model sees its output with your next message"
+            return "Enter: run the command; the model gets the output with your next message"
         pictures = any(isinstance(each, Picture) for each in self.attachments.within(text)) or bool(image_paths(text))
         if not text and not any(isinstance(each, PromptBlock | CallBlock) for each in self._terminal.fold.blocks):
             return FIRST_HINT

@@ -144,7 +144,7 @@ def _mentioned(
     mention = mention_at(before)
     if mention is None:
         return None
-    servers = {} if terminal.session is None else {each.name: each for each in terminal.session.mcp_servers}
+    servers = {} if terminal.session is None else {each.name: each for each in terminal.session.controls.mcp_servers}
     name, colon, typed = mention.typed.partition(":")
     if colon and name in servers:
         found = [each for each in resources.addresses(servers[name]) if typed.lower() in each.lower() and each != typed]

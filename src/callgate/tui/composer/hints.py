@@ -23,9 +23,9 @@ def waiting_lines(fold: ConversationFold, theme: Theme, width: int, edited: str 
     lines: list[str] = []
     first = max(len(waiting) - MOST_WAITING, 0)
     if first:
-        lines.append(theme.paint(f"  {first} more wait", "grey"))
+        lines.append(theme.paint(f"  {first} more queued", "grey"))
     for number, each in enumerate(waiting[first:], first + 1):
-        when = "read next" if each.steers else "sent when it is done"
+        when = "sent after this step" if each.steers else "sent when the agent is finished"
         sign = theme.sign("✎", "*") if each.id == edited else " "
         others = len(each.parts) - 1
         text = " ".join(each.text.split()) + (f" (+{others} attached)" if others > 0 else "")
@@ -44,16 +44,16 @@ def typed_line(theme: Theme, text: str) -> LinesBlock:
 def enter_hint(fold: ConversationFold, *, images: bool, editing: bool) -> str:
     """Return the hint that says when the agent will receive the message."""
     if editing:
-        return "Enter: puts it back · empty: takes it out · Esc: leaves it as it was"
+        return "Enter: save · empty: remove · Esc: keep unchanged"
     if fold.status == "waiting_confirmation":
-        return "Enter: waits until the agent is done · Tab: to the question"
+        return "Enter: queue until finished · Tab: to the question"
     if fold.status != "working":
         return ""
     if images:
-        return "Enter: waits until the agent is done, because of the image"
-    later = "Tab: waits until the agent is done"
+        return "Enter: queue until finished, because of the image"
+    later = "Tab: queue until finished"
     if fold.interruptible:
-        return f"Enter: interrupts the running command · {later}"
+        return f"Enter: interrupt the running command · {later}"
     if fold.running:
-        return f"Enter: read after the running call · {later}"
-    return f"Enter: read after this step · {later}"
+        return f"Enter: send after the running call · {later}"
+    return f"Enter: send after this step · {later}"

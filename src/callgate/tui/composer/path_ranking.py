@@ -56,8 +56,8 @@ class PathIndex:
         return sorted(found[:_SCORED], key=lambda at: self._score(text, at))
 
     def _of_few(self, text: str, near: Sequence[int]) -> list[int]:
-        """Return the indexes in ``near``, the matches of a shorter text, that also match the longer text, best
-        first."""
+        """Return the indexes of paths that match the text, best first. Only the paths in ``near``, which matched a
+        shorter text, are searched."""
         fits = _in_order(text).match
         found = [at for at in near if fits(f"\n{self._lower[at]}")]
         self._narrowed = (text, found)
@@ -83,7 +83,8 @@ class _Lines:
         self._ends = [*accumulate(len(line) + 1 for line in lines)]
 
     def holding(self, piece: str) -> Iterator[int]:
-        """Yield the indexes of the lines that contain the text, which may start with the line feed."""
+        """Yield the indexes of the lines that contain ``piece``. A line feed at the start of ``piece`` matches the
+        start of a line."""
         return self._each(lambda start: self._text.find(piece, start))
 
     def fitting(self, pattern: re.Pattern[str]) -> Iterator[int]:

@@ -28,7 +28,7 @@ def read_picture(path: Path) -> Image | None:
         return None
     if found.is_cut and image_type(found.data) is not None:
         raise UsageError(
-            f"{path.name} has {found.status.st_size:,} bytes, and models take images of at most {MOST_IMAGE:,}: "
+            f"{path.name} has {found.status.st_size:,} bytes, but models accept images of at most {MOST_IMAGE:,}: "
             "make a smaller copy"
         )
     return _image(found.data)
@@ -44,7 +44,9 @@ def clipboard_picture() -> Image:
     found = [command for command in _CLIPBOARD if _installed(command[0])]
     if not found:
         needed = "pngpaste" if sys.platform == "darwin" else "wl-paste (Wayland) or xclip (X11)"
-        raise UsageError(f"images are pasted with {needed}, which is not installed; the path of a file works too")
+        raise UsageError(
+            f"pasting images requires {needed}, which is not installed; you can also write the path of a file"
+        )
     for command in found:
         try:
             argv = (str(_installed(command[0])), *command[1:])
@@ -54,7 +56,7 @@ def clipboard_picture() -> Image:
         image = _image(data) if len(data) <= MOST_IMAGE else None
         if image is not None:
             return image
-    raise UsageError("there is no image in the clipboard, or one that is too large")
+    raise UsageError("the clipboard contains no image, or the image is too large")
 
 
 def _image(data: bytes) -> Image | None:

@@ -6,7 +6,7 @@ import subprocess
 from itertools import islice
 from pathlib import Path
 
-from callgate.host.environment import scrubbed
+from callgate.host.environment import reading_environment, scrubbed
 from callgate.tools.ripgrep.search_engine import MODES, VARIABLE, SearchEngine, search_engine
 from callgate.tools.ripgrep.search_request import SearchRequest, argv
 from callgate.words.errors import ToolFailure
@@ -28,7 +28,7 @@ def workspace_files(root: Path, most: int = MOST_FILES) -> list[str]:
         program = subprocess.Popen(
             command,
             cwd=root,
-            env=scrubbed(os.environ),
+            env=reading_environment(scrubbed(os.environ), str(root)),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 
+from callgate.formats.columns import width
+from callgate.formats.display import visible
 from callgate.tui.fold_runs import SCOPES
 from callgate.tui.panels.panel_page import PanelPage
 from callgate.words.decisions import AskedField, Choice, Confirmation, FieldAnswer, Question, Scope, answers_fault
@@ -11,7 +13,7 @@ from callgate.words.decisions import AskedField, Choice, Confirmation, FieldAnsw
 
 @dataclass
 class _Given:
-    """The user's input for one field. ``at`` is the row of the cursor; the last row is the free text."""
+    """The user's input for one field. ``at`` is the row of the cursor; the last row is the text field."""
 
     chosen: list[str] = field(default_factory=list)
     text: str = ""
@@ -195,7 +197,7 @@ class FieldsForm:
         page.words("Your answers:", "bold")
         for asked, answer in zip(self._fields, self.answers, strict=True):
             said = ", ".join((*answer.chosen, *((answer.text,) if answer.text else ())))
-            said = said or (f"no answer, so {asked.default}" if asked.default else "no answer")
+            said = said or (f"no answer; default: {asked.default}" if asked.default else "no answer")
             page.words(f"{asked.header}: {said}")
 
     def keys(self, page: PanelPage) -> Sequence[tuple[str, str]]:
@@ -232,7 +234,8 @@ class AlwaysChoice:
 
     @property
     def scopes(self) -> Sequence[Scope]:
-        """The scopes of the choice. The exact arguments of an action of this session are remembered in the session."""
+        """The scopes in which the choice can be remembered. The exact arguments of an action of this session can be
+        remembered for the session only."""
         exact = self.choice.pattern is not None and self.choice.pattern.kind == "exact"
         return [*SCOPES] if self._keeps and not (exact and self._question.through) else ["session"]
 
@@ -256,8 +259,13 @@ class AlwaysChoice:
             if brief and not here:
                 continue
             repeats = each.label in each.rule or "(./" in each.rule  # the label has the path of the rule
-            label = "" if repeats else f"  ({each.label})"
-            page.block(f"{page.theme.cursor(here)} {each.rule or each.label}{label}", "bold" if here else "")
+            label = "" if repeats else f"({each.label})"
+            rule, style = f"{page.theme.cursor(here)} {each.rule or each.label}", "bold" if here else ""
+            beside = f"{rule}  {label}".rstrip()
+            fits = width(visible(beside)) + 2 <= page.width
+            page.block(beside if fits else rule, style)
+            if label and not fits:
+                page.words(label, style, indent=6)
         names = [f"[{SCOPES[each]}]" if at == self.scope else SCOPES[each] for at, each in enumerate(self.scopes)]
         page.words(f"for  {'  '.join(names)}", "bold")
         if not brief:
@@ -269,6 +277,6 @@ class AlwaysChoice:
 
     def _place(self) -> str:
         if self.scopes[self.scope] == "session":
-            return "Remembered in the record of this session alone."
+            return "For this session only."
         where = f" in {self._kept_in}" if self._kept_in else ""
-        return f"Written{where}; `callgate policy list` shows it, `callgate policy revoke` takes it back."
+        return f"Stored{where}; `callgate policy list` shows it, `callgate policy revoke` removes it."

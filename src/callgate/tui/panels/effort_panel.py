@@ -59,13 +59,13 @@ class EffortPanel:
         theme = self._terminal.theme
         page = PanelPage(theme, width)
         page.rule()
-        page.line("Effort: faster answers, or more work put into them", "bold")
+        page.line("Effort: faster answers, or more reasoning", "bold")
         if width < _NARROW:
             self._write_list(page)
         else:
             page.lines.append(f"  {self._line(page)}")
         if self._now.source == "environment":
-            page.words(f"CALLGATE_EFFORT says {self._now.wanted}, which counts before what is set here.", "yellow")
+            page.words(f"CALLGATE_EFFORT is {self._now.wanted}, which has priority over this setting.", "yellow")
         arrows = theme.sign("← →", "left/right") if width >= _NARROW else theme.sign("↑ ↓", "up/down")
         page.keys([(arrows, "move"), ("Enter", "set it"), ("Esc", "leave it as it is")])
         return page.lines

@@ -23,6 +23,7 @@ class KeysPanel:
     """A panel that lists the actions of a context and of ``anywhere`` with their keys."""
 
     context: Context = "selector"
+    full_screen = True  # a resize cannot leave lines of the table above the conversation
 
     def __init__(self, terminal: Terminal, place: Context) -> None:
         self._terminal = terminal
@@ -31,16 +32,15 @@ class KeysPanel:
         self._rows = [*own, *(row for row in keys_of(terminal.keys, "anywhere") if {*row.keys} - taken)]
         self._place: Context = place
         self._first = 0
-        self.full_screen = place == "pager"
 
     def lines(self, width: int, height: int) -> Sequence[str]:
         theme = self._terminal.theme
         listed = key_lines(self._rows, theme, width)
         rows = max(height - 2, 1)
         self._first = max(min(self._first, len(listed) - rows), 0)
-        more = "  up and down scroll" if len(listed) > rows else ""
+        more = "  scroll with up and down" if len(listed) > rows else ""
         title = theme.paint(f"Keys of {CONTEXTS[self._place]}{more}"[: width - 1], "bold")
-        foot = theme.paint("  Esc closes; [keybindings] in the settings changes them"[: width - 1], "grey")
+        foot = theme.paint("  Esc: close · change keys: [keybindings] in the settings"[: width - 1], "grey")
         return [title, *listed[self._first : self._first + rows], foot]
 
     def act(self, action: str) -> None:

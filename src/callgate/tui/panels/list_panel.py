@@ -20,6 +20,10 @@ _WIDE = 100
 """From this width on, the preview is beside the list; otherwise below."""
 _HIGH = 14
 """The minimum height for a preview below the list."""
+_FEW = 5
+"""Up to this number of items, a list has no line for the search until the user types."""
+_LONG = 8
+"""A list with more items is shown on a separate screen, because a resize could move its lines into the scrollback."""
 _FRAME = 4
 """The number of lines around the items: title, filter, keys."""
 
@@ -45,6 +49,7 @@ class ListPanel:
     """
 
     context: Context = "selector"
+    full_screen = False
 
     def __init__(
         self,
@@ -77,6 +82,7 @@ class ListPanel:
         """Replace the items. The cursor stays at its item if the new list contains the item."""
         key = None if self.current is None else self.current.key
         self._items = items
+        self.full_screen = self.full_screen or len(items) > _LONG
         self._searched = [f"{each.title} {each.detail} {each.words}".casefold() for each in items]
         self._apply_filter()
         if key is not None:
@@ -146,7 +152,8 @@ class ListPanel:
         self._top = max(min(self._top, self.at), self.at - self._rows + 1)
         page = PanelPage(theme, width)
         page.line(self.title, "bold", f"{self.at + 1 if self.shown else 0} of {len(self.shown)}")
-        page.line(f"search: {self.filter}{theme.sign('▏', '_')}", "cyan" if self.filter else "grey")
+        if self.filter or len(self._items) > _FEW:
+            page.line(f"search: {self.filter}{theme.sign('▏', '_')}", "cyan" if self.filter else "grey")
         rows = self._item_lines(width // 2 if beside else width)
         if beside:
             rows = _beside(rows, self._preview_lines(width - width // 2 - 3, self._rows), width // 2, theme)
@@ -160,16 +167,27 @@ class ListPanel:
         return page.lines
 
     def _item_lines(self, room: int) -> list[str]:
+        """Return the lines of the items. In a short list without a preview, a detail that does not fit beside the title
+        of the current item is below it."""
         theme = self._terminal.theme
         page = PanelPage(theme, room)
+        below = self._preview is None and len(self._items) <= _FEW and self._rows >= len(self._items) + 3
         for number, each in enumerate(self.shown[self._top : self._top + self._rows], start=self._top):
             here = number == self.at
             sign = f"{each.sign} " if each.sign else ""
             title = f"{theme.cursor(here)} {sign}{each.title}"
-            detail = clipped(visible(each.detail), max(room // 2, room - width(visible(title)) - 3), page.mark)
-            page.line(title, "bold" if here else "", detail)
+            style, free = "bold" if here else "", room - width(visible(title)) - 3
+            if here and below and width(visible(each.detail)) > free:
+                page.line(title, style)
+                page.words(each.detail, "grey", 4)
+                continue
+            page.line(
+                title,
+                style,
+                clipped(visible(each.detail), free if below and free > 0 else max(room // 2, free), page.mark),
+            )
         if not self.shown:
-            page.words("nothing matches" if self.filter else "there is nothing", "grey")
+            page.words("nothing matches" if self.filter else "no entries", "grey")
         return page.lines
 
     def _preview_lines(self, room: int, most: int) -> list[str]:

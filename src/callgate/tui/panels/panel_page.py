@@ -65,9 +65,10 @@ class PanelPage:
         return self.theme.sign("…", "...")
 
     def card_keys(self, receiver: Receiver, pairs: Iterable[tuple[str, str]]) -> None:
-        """Add the keys of a card if the card accepts keys, otherwise the key that leads to the card."""
+        """Add the keys of a card. If the user must select the card first, add the key that selects it; if the card
+        does not accept keys yet, add a mark."""
         if receiver.card_waits:
-            self.keys([("Tab", "answer this; what you type goes to the input line")])
+            self.keys([("Tab", "answer the question; text goes to the input line")])
         elif receiver.part != "card":
             self.words(self.mark, "grey")
         else:

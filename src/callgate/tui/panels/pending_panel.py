@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from callgate.tui.port import Terminal
 
 
-_REASON = "The person said so in the terminal."
+_REASON = "Requested by the user in the terminal."
 
 
 class PendingPanel(PlainCard):
@@ -39,7 +39,7 @@ class PendingPanel(PlainCard):
         self._paths = () if change is None else tuple(each.path for each in change.files)
         self.marked = set(self._paths)
         self.at = 0
-        self._root = "" if terminal.session is None else terminal.session.root
+        self._root = "" if terminal.session is None else terminal.session.controls.root
         self._diffs: dict[tuple[int, int], list[str]] = {}
 
     # ---- keys ---------------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ async def open_pending(terminal: Terminal) -> None:
     """Open the panel of the newest staged action, or show a notice if there is none."""
     staged = next(reversed(terminal.fold.pending.values()), None)
     if staged is None:
-        terminal.show(NoticeBlock("Nothing is staged."))
+        terminal.show(NoticeBlock("There is no pending action."))
         return
     session, change = terminal.session, None
     if staged.change is not None and session is not None and session.id:

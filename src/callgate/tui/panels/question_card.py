@@ -62,7 +62,7 @@ class QuestionPanel:
         escape = "no answer" if self._asker else "no answer, and stop"
         self._form = FieldsForm(question, escape) if question.asks else None
         self.context: Context = "question" if self._form is None else "selector"
-        self._over = False
+        self._over = self._asks = False
         self._body: tuple[tuple[int, dict[str, Any] | None, str], list[str]] | None = None
 
     def refused(self, reason: str) -> None:
@@ -95,7 +95,7 @@ class QuestionPanel:
             case "always":
                 self._open_always()
             case "no":
-                self._terminal.ask_text("no, because (Enter: no reason)", "", self._no)
+                self._ask("What should it do instead? (optional)", "", self._no)
             case "edit":
                 self._edit()
             case "view":
@@ -182,10 +182,24 @@ class QuestionPanel:
             self._terminal.set_input(text)
         self._terminal.show(NoticeBlock("The question was answered elsewhere; nothing was sent.", "warning"))
 
+    def _ask(self, label: str, initial: str, done: Callable[[str | None], None]) -> None:
+        """Ask for a text in the input line. The card receives no keys until the user has answered."""
+
+        def given(text: str | None) -> None:
+            self._asks = False
+            done(text)
+
+        self._asks = True
+        self._terminal.ask_text(label, initial, given)
+
     def _open_always(self) -> None:
         if not self._remembers:
             changed = self.edited is not None
-            self.fault = "Changed arguments run once: y." if changed else "This is asked every time: no always for it."
+            self.fault = (
+                "Changed arguments can only be allowed once: y."
+                if changed
+                else 'This is asked every time, so "always" is not possible.'
+            )
             return
         config = self._terminal.config
         keeps = config is not None and config.own_data
@@ -195,8 +209,8 @@ class QuestionPanel:
 
     @property
     def _remembers(self) -> bool:
-        """True if the answer can be remembered. It cannot if the user changed the arguments, because a rule would be
-        for the original arguments."""
+        """True if the answer can be remembered. False if the user changed the arguments, because a rule would be for
+        the original arguments."""
         return bool(self.question.choices) and self.edited is None
 
     def _close_always(self) -> None:
@@ -209,13 +223,13 @@ class QuestionPanel:
         return self.question.arguments if self.edited is None else self.edited
 
     def _edit(self) -> None:
-        """Edit the arguments: a single line in the input line, other text or JSON in the editor."""
+        """Let the user edit the arguments: a single line in the input line, any other text or JSON in the editor."""
         if not self._exact:
             self.fault = "Secrets are masked in these arguments, so they cannot be changed here."
             return
         name = self._only_text()
         if name and "\n" not in self.arguments[name]:
-            self._terminal.ask_text(f"{visible(name)}:", self.arguments[name], lambda text: self._changed(name, text))
+            self._ask(f"{visible(name)}:", self.arguments[name], lambda text: self._changed(name, text))
         else:
             self._terminal.start(self._edit_outside(name))
 
@@ -234,7 +248,7 @@ class QuestionPanel:
         before = self.arguments[name] if name else dumps(dict(self.arguments), ensure_ascii=False, indent=2)
         after = await self._terminal.edit_text(before, ".txt" if name else ".json")
         if after is None:
-            self.fault = "The editor failed, so nothing was changed."
+            self.fault = "The editor failed; nothing was changed."
         else:
             # Editors add a line feed at the end of a file.
             self._changed(name, after if before.endswith("\n") else after.removesuffix("\n"))
@@ -251,13 +265,13 @@ class QuestionPanel:
         try:
             found: Any = {**self.arguments, name: text} if name else loads(text)
         except (ValueError, RecursionError) as error:
-            self.fault = f"This is not JSON, so nothing was changed: {error}"
+            self.fault = f"Invalid JSON; nothing was changed: {error}"
             return
         if isinstance(found, dict):
             self.fault = ""
             self.edited = None if found == dict(self.question.arguments) else cast(dict[str, Any], found)
         else:
-            self.fault = "The arguments are one JSON object, so nothing was changed."
+            self.fault = "The arguments must be one JSON object; nothing was changed."
 
     # ---- lines --------------------------------------------------------------------------------------------------
 
@@ -274,12 +288,12 @@ class QuestionPanel:
         title = resolve_title(self._terminal.fold, tool, arguments)
         if title:
             return visible(shown_paths(title, self._root)), ""
-        face = session.face(tool, arguments)
+        face = session.controls.face(tool, arguments)
         return visible(face.line), visible(face.path)
 
     @property
     def _root(self) -> str:
-        return "" if self._terminal.session is None else self._terminal.session.root
+        return "" if self._terminal.session is None else self._terminal.session.controls.root
 
     def lines(self, width: int, height: int) -> Sequence[str]:
         """Return head, body and keys of the card. The body is shortened to the remaining height."""
@@ -320,9 +334,9 @@ class QuestionPanel:
             page.words(f"risk: {question.risk}", "red")
         if question.deadline is not None:
             left = max(question.deadline - time(), 0)
-            page.words(f"counts as no in {seconds_text(left)}", "yellow")
+            page.words(f"denied automatically in {seconds_text(left)}", "yellow")
         if not self._exact:
-            page.words("Secrets in it are masked here.", "yellow")
+            page.words("Secrets are masked here.", "yellow")
 
     @property
     def _counter(self) -> str:
@@ -337,7 +351,7 @@ class QuestionPanel:
         return f"Allow {shortened_call(line, path, room, page.mark)}{end}"
 
     def _shown_path(self, page: PanelPage) -> str:
-        """Return the path that is whole in the title, or an empty string."""
+        """Return the path of the call if the title contains the whole path, otherwise an empty string."""
         path = "" if self._form is not None or self._asker else self._face(self.arguments)[1]
         return path if path in self._title(page) else ""
 
@@ -365,15 +379,15 @@ class QuestionPanel:
         if form is not None:
             form.write(page, brief=brief)
         if self.sent:
-            page.words("Your answer is on its way.", "grey")
-        else:
+            page.words("Your answer is being sent.", "grey")
+        elif not self._asks:
             page.card_keys(self._terminal.receiver, self._keys() if form is None else form.keys(page))
 
     def _keys(self) -> Sequence[tuple[str, str]]:
         if self._asker:
             return [("y", "yes"), ("n", "no"), ("Esc", "no")]
         always = [("a", "always")] if self._remembers else []
-        back = ("Esc", "drop your changes") if self.edited is not None else ("Esc", "no, and stop")
+        back = ("Esc", "discard your changes") if self.edited is not None else ("Esc", "no, and stop")
         return [("y", "yes"), *always, ("n", "no"), ("e", "edit"), ("d", "details"), back]
 
     def _show_all(self) -> None:
@@ -381,7 +395,7 @@ class QuestionPanel:
             self._write_server_tool(page)
             write_arguments(page, self.arguments)
             if self.question.preview is not None:
-                page.rule(visible(self.question.preview.label))
+                page.rule()
                 write_change(page, self.question.preview)
 
         self.view = ScrollPanel(self._terminal, self._title(PanelPage(self._terminal.theme, 200)), write)
@@ -391,7 +405,7 @@ class QuestionPanel:
         session = self._terminal.session
         server, said = ("", "") if session is None else server_tools(session).get(self.question.tool, ("", ""))
         if server:
-            page.words(f"A tool of the MCP server {server}, which says of it:", "grey")
+            page.words(f"A tool of the MCP server {server}, described as:", "grey")
             for line in (said or "nothing").split("\n"):
                 page.words(line, indent=4)
             page.rule("arguments")

@@ -1,4 +1,4 @@
-"""The queue of question cards: one card is shown, and the next card appears after the answer."""
+"""The queue of question cards. One card is shown; the next card is shown after the answer."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 class QuestionQueue:
-    """The queue of question cards. ``card`` is on the screen. ``number`` and ``total`` count the questions from the
-    last time the queue was empty."""
+    """The queue of question cards. ``card`` is the card on the screen. ``number`` and ``total`` count the questions
+    since the queue was last empty."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal

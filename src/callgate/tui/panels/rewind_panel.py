@@ -1,5 +1,5 @@
-"""The list of earlier prompts to rewind to: only the conversation, the conversation and files, or in a copy of the
-session."""
+"""The list of earlier prompts. The user rewinds the conversation, or the conversation and the files, or continues in
+a copy of the session."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 _WAYS = (
-    ListItem("conversation", "the conversation only", "files stay as they are"),
-    ListItem("files", "the conversation and files", "changes of files after it are taken back"),
-    ListItem("fork", "in a copy of this session", "this one stays as it is"),
+    ListItem("conversation", "the conversation only", "files are not changed"),
+    ListItem("files", "the conversation and files", "later changes of files are undone"),
+    ListItem("fork", "in a copy of this session", "this session is not changed"),
 )
 
 
@@ -47,7 +47,7 @@ class RewindPanel(ListPanel):
             ListItem(name, " ".join(each.message.text.split()), ago(each.at, now))
             for name, each in self._prompts.items()
         ]
-        super().__init__(terminal, "Go back to before a message", items, self._ask_how, preview=self._text)
+        super().__init__(terminal, "Rewind to before a message", items, self._ask_how, preview=self._text)
 
     def _text(self, item: ListItem) -> str:
         return self._prompts[item.key].message.text
@@ -58,7 +58,7 @@ class RewindPanel(ListPanel):
         def chosen(way: ListItem) -> None:
             terminal.start(go_back(terminal, prompt, way.key))
 
-        title = f"Go back to before: {item.title}"
+        title = f"Rewind to before: {item.title}"
         terminal.open_panel(ListPanel(terminal, title, _WAYS, chosen, closed=lambda: terminal.open_panel(self)))
 
 
@@ -72,7 +72,7 @@ async def open_rewind(terminal: Terminal) -> None:
     if prompts:
         terminal.open_panel(RewindPanel(terminal, prompts))
     else:
-        terminal.show(NoticeBlock("There is no message yet to go back to."))
+        terminal.show(NoticeBlock("There is no message to rewind to yet."))
 
 
 async def go_back(terminal: Terminal, prompt: MessageAdded, way: str) -> None:

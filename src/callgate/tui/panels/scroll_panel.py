@@ -88,7 +88,7 @@ class ScrollPanel:
         frame.line(self._title, "bold", self._place())
         foot = PanelPage(theme, width)
         if self._missed:
-            foot.words(f"no line has {self._sought!r}", "yellow")
+            foot.words(f"no line contains {self._sought!r}", "yellow")
         again = [("n N", "next, previous")] if self._sought else []
         foot.keys([(theme.sign("↑ ↓", "up/down"), "scroll"), ("/", "search"), *again, ("Esc", "back")])
         return [*frame.lines, *self._lines[self.at : self.at + self._height], *foot.lines]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from callgate.tui.port import Terminal
 
 
-ACTIONS = {"log": "its last lines", "reconnect": "connects it again", "disable": "ends it for this session"}
+ACTIONS = {"log": "show its last lines", "reconnect": "connect again", "disable": "stop it for this session"}
 _LOG_LINES = 40
 _SIGNS = {"connected": "+", "connecting": "~", "disabled": "-"}
 
@@ -98,6 +98,6 @@ def server_tools(session: Session) -> dict[str, tuple[str, str]]:
     """Return the server and the description of each MCP tool, by tool name."""
     return {
         each.spec.name: (server.name, each.definition.description)
-        for server in session.mcp_servers
+        for server in session.controls.mcp_servers
         for each in server.tools
     }

@@ -78,7 +78,7 @@ class TranscriptPane:
         return found
 
     def scroll(self, by: int) -> None:
-        """Scroll down by so many lines, or up if the number is negative."""
+        """Scroll down by this number of lines, or up if the number is negative."""
         self._top = self._moved(self._top or self._last_page(), by)
         if self._top >= self._last_page():
             self._top = None

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 TrustAnswer = Literal["later", "trust", "never"]
 _ANSWERS: tuple[tuple[TrustAnswer, str], ...] = (
-    ("later", "not now: its hooks, tools and skills stay off"),
-    ("trust", "trust it as it is now; any change asks again"),
+    ("later", "not now: its hooks, tools and skills are not used"),
+    ("trust", "trust these files (asks again if they change)"),
     ("never", "never ask for this folder again"),
 )
 
@@ -54,7 +54,7 @@ class TrustPanel(PlainCard):
             case "choose":
                 self._say(_ANSWERS[self.at][0])
             case "other":
-                self._terminal.open_panel(ScrollPanel(self._terminal, "What would count", self._write))
+                self._terminal.open_panel(ScrollPanel(self._terminal, "Effects of trust", self._write))
             case "cancel":
                 self._say("later")
             case _:
@@ -74,7 +74,12 @@ class TrustPanel(PlainCard):
         head.rule()
         head.line(f"? Trust {home_path(self._config.root)}", "bold yellow")
         changed = isinstance(self._config.trust, ChangedFolder)
-        head.words("It changed since you trusted it." if changed else "It has settings or code of its own.", "grey")
+        head.words(
+            "The folder changed since you trusted it."
+            if changed
+            else "The folder contains settings or code for Callgate.",
+            "grey",
+        )
         self._write(body)
         for number, (_answer, text) in enumerate(_ANSWERS):
             here = number == self.at
@@ -85,14 +90,17 @@ class TrustPanel(PlainCard):
         return [*head.lines, *clip_lines(body.lines, room, " (Tab shows all)", theme), *foot.lines]
 
     def _write(self, page: PanelPage) -> None:
-        page.words("Once it is trusted, it", "bold")
-        for effect in self._found.effects or ("does nothing by itself",):
+        page.words("If you trust the folder, it", "bold")
+        for effect in self._found.effects or ("has no further effects",):
             page.safe_words(effect, indent=4)
-        page.words(f"Its files: {', '.join(sorted(each.path for each in self._found.files))}", "grey")
+        named = "\n".join(self._found.effects)
+        others = sorted(each.path for each in self._found.files if each.path not in named)
+        if others:
+            page.words(f"Other files: {', '.join(others)}", "grey")
         for fault in (fault for each in self._found.settings for fault in each.faults):
             page.words(f"fault: {fault}", "red", 4)
         if isinstance(self._config.trust, ChangedFolder):
-            page.words("Changed since then:", "bold")
+            page.words("Changed since you trusted it:", "bold")
             for line in self._config.trust.describe():
                 page.block(line, {"+": "green", "-": "red"}.get(line[2:3], "") if line.startswith("  ") else "", 4)
 
@@ -124,7 +132,7 @@ async def trust_now(terminal: Terminal, config: Config, found: Fingerprint) -> b
             return isinstance(state, Trusted)
         if said == "never":
             await asyncio.to_thread(store.decline, config.root)
-            terminal.show(NoticeBlock("Not asked again; `callgate trust add` trusts the folder."))
+            terminal.show(NoticeBlock("You will not be asked again. To trust the folder: callgate trust add"))
     except CallgateError as error:
         terminal.show(NoticeBlock(str(error), "error"))
     return False

@@ -9,7 +9,7 @@ from callgate.formats.shown_paths import shortened_call, shown_paths
 from callgate.tui.blocks import TYPED, CallBlock
 from callgate.tui.render.diff import CARETS
 from callgate.tui.render.measures import gauge, seconds_text
-from callgate.tui.render.result_rows import content_rows, display_rows, summary_of, text_rows
+from callgate.tui.render.result_rows import content_rows, display_rows, in_background, summary_of, text_rows
 from callgate.tui.render.spans import Span, cut, fitted, head_of, one_row, width_of, wrapped
 from callgate.tui.theme import CUT, STATUSES, Theme
 from callgate.words.calls import PARTIAL_OUTPUT, Code, Display, Result, Status
@@ -35,7 +35,7 @@ _WORDS: Mapping[Code, str] = {
     "denied": "denied",
     "cancelled_by_user": "interrupted",
     "cancelled_by_sibling": "another call failed",
-    "discarded": "the answer was thrown away",
+    "discarded": "the answer was discarded",
     "not_run_truncated": "the answer was cut off",
     "never_started": "never started",
     "skipped": "skipped",
@@ -104,10 +104,8 @@ def call_rows(
 
 
 def _line(theme: Theme, call: CallBlock, face: Face, width: int, now: float) -> Row:
-    """Return the line of a call: sign, name, note, status and result.
-
-    The name gives way to the status, but not to the result; the note is shown if there is room for it.
-    """
+    """Return the line of a call: sign, name, note, status and result. The name is shortened to make room for the
+    status, but not for the result. The note is shown if there is room for it."""
     shown = CUT if call.cut else STATUSES[call.status]
     joint, more = theme.sign(" · ", " - "), theme.sign("…", "...")
     sign = theme.sign(shown.sign, shown.ascii)
@@ -132,7 +130,7 @@ def _line(theme: Theme, call: CallBlock, face: Face, width: int, now: float) -> 
         room = width - 4 - width_of(said)
     strong = "bold" if not call.cut and call.status in (Status.EXECUTING, Status.AWAITING_APPROVAL) else ""
     row: Row = [(f"{sign} ", shown.style), (shortened_call(name, path, room, more), strong)]
-    note, left = theme.line(face.note), room - width_of(name) - 2
+    note, left = "" if call.title else theme.line(face.note), room - width_of(name) - 2
     if note and left >= min(width_of(note), SHORTEST_NOTE):
         row.append((f"  {fitted(note, left, more)}", "grey"))
     return [*row, (f"  {said}", _quiet(call))]
@@ -191,7 +189,13 @@ def _below(theme: Theme, call: CallBlock, face: Face, width: int, root: str, lin
         shown = made if todo else _fitted(theme, made, width, TEXT if display.kind == "text" else DIFF)
         rows += [] if todo else _title_rows(theme, display, width, root, line)
         rows += [cut(row, width)[0] for row in shown]
-    if rows or result.display or call.status is Status.ERROR or face.icon in ("read", "search", "fetch", "edit"):
+    if (
+        rows
+        or result.display
+        or in_background(result)
+        or call.status is Status.ERROR
+        or face.icon in ("read", "search", "fetch", "edit")
+    ):
         return rows
     grey = [[(text, "grey") for text, _ in row] for row in content_rows(theme, result)]
     if face.icon == "run" and "exit_code" in result.details:

@@ -30,6 +30,22 @@ def changed_words(removed: Sequence[str], added: Sequence[str]) -> tuple[Marks, 
     return gone, new
 
 
+def changed_middles(old: str, new: str) -> tuple[Sequence[Range], Sequence[Range]]:
+    """Return the ranges of two lines between their common beginning and end, or nothing if most of a line is
+    changed. The run time is linear in the length of the lines."""
+    begin = _equal(old, new)
+    end = min(_equal(old[::-1], new[::-1]), min(len(old), len(new)) - begin)
+    if max(len(old), len(new)) - begin - end > MOST_MARKED * min(len(old.strip()), len(new.strip())):
+        return (), ()
+    gone, added = [[(begin, len(line) - end)] if begin < len(line) - end else [] for line in (old, new)]
+    return gone, added
+
+
+def _equal(one: str, other: str) -> int:
+    """Return the number of equal characters at the beginning."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
 def _similar_lines(before: Sequence[list[str]], after: Sequence[list[str]]) -> Iterator[Range]:
     """Yield the pairs of similar lines, in order, with the highest total similarity."""
     olds, news = [*map(_counted, before)], [*map(_counted, after)]
@@ -54,7 +70,8 @@ def _similar_lines(before: Sequence[list[str]], after: Sequence[list[str]]) -> I
 
 
 def _counted(words: list[str]) -> Counter[str]:
-    """Return how often each word is in a line. A line that is not compared has no words."""
+    """Return the number of occurrences of each word in a line. For a line that is not compared, return an empty
+    counter."""
     if len(words) > MOST_WORDS:
         return Counter()
     found = Counter(word for word in words if not word.isspace())

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import groupby, pairwise
 
 from callgate.formats.display import visible_page
-from callgate.tui.render.changed_words import Range, changed_words
+from callgate.tui.render.changed_words import Range, changed_middles, changed_words
 from callgate.tui.render.code import coloured
 from callgate.tui.render.spans import Span, cut, fitted, one_row, width_of
 from callgate.tui.theme import Theme
@@ -14,10 +14,16 @@ from callgate.words.noun import noun
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@(.*)")
 _SKIPPED = ("index ", "--- ", "+++ ")
+_HEADS = ("--- ", "+++ ")
 _GROUNDS = {"+": "added", "-": "removed"}
 """The background of a changed line; see ``theme.GROUNDS``."""
 
 
+LONG = 60
+"""The columns beyond which lines without equal words are compared by their beginning and end, because the edge of the
+screen may hide the change."""
+SHOWN_BEFORE = 10
+"""The columns of a cut-off line in which a changed word may not begin."""
 CARETS = "carets"
 """The style of a row that marks the words of the row above. Only terminals without colours have such rows."""
 
@@ -50,6 +56,7 @@ def diff_rows(
     wrap   continue long lines in further rows; by default they are cut off
     """
     rows: list[list[Span]] = []
+    body = _without_returns(body)
     sections = _sections(visible_page(body) if exact else theme.page(body))
     for head, lines in sections:
         if head and len(sections) > 1:
@@ -58,6 +65,17 @@ def diff_rows(
         for line in _highlighted(lines, head or name):
             rows += layout.rows(line)
     return rows
+
+
+def _without_returns(body: str) -> str:
+    """Return the diff without carriage returns if every line of the old and the new file ends with a carriage
+    return. Otherwise the change of the line ends is shown."""
+    lines = body.split("\n")
+    inside = {at for at, line in enumerate(lines) if line[:1] in ("+", "-", " ") and not line.startswith(_HEADS)}
+    ends = {at for at in inside if not (at + 1 < len(lines) and lines[at + 1].startswith("\\ "))}
+    if not ends or not all(lines[at].endswith("\r") for at in ends) or not any(lines[at][0] != "+" for at in ends):
+        return body
+    return "\n".join(line.removesuffix("\r") if at in ends else line for at, line in enumerate(lines))
 
 
 def _sections(body: str) -> list[tuple[str, list[_Line]]]:
@@ -114,13 +132,17 @@ def _marks(lines: list[_Line]) -> dict[int, Sequence[Range]]:
     for (sign, removed), (then, added) in pairwise(groups):
         if (sign, then) == ("-", "+"):
             gone, new = changed_words([lines[at].text for at in removed], [lines[at].text for at in added])
+            for number, (at, to) in enumerate(zip(removed, added, strict=False)):
+                old, text = lines[at].text, lines[to].text
+                if not gone[number] and not new[number] and min(width_of(old), width_of(text)) > LONG:
+                    gone[number], new[number] = changed_middles(old, text)
             found |= zip((*removed, *added), (*gone, *new), strict=True)
     return found
 
 
 @noun
 class _Layout:
-    """Makes rows of lines. ``digits`` is the width of the line numbers."""
+    """Formats the lines of a diff as rows. ``digits`` is the width of the line numbers."""
 
     theme: Theme
     width: int
@@ -141,7 +163,14 @@ class _Layout:
         if self.wrap and self.width > len(head) + 2:
             bodies = cut(spans, self.width - len(head))
         else:
-            bodies = [one_row(spans, self.width - len(head), more)]
+            room = self.width - len(head)
+            hidden = self._hidden(line, room)
+            if hidden:
+                spans, signs = (
+                    [(more, "grey"), *_after(spans, hidden)],
+                    " " * len(more) + signs[width_of(line.text[:hidden]) :],
+                )
+            bodies = [one_row(spans, room, more)]
         rows: list[list[Span]] = []
         for number, body in enumerate(bodies):
             first = head if number == 0 else " " * len(head)
@@ -152,6 +181,22 @@ class _Layout:
             signs = signs[self.width - len(head) :]
             rows += [[(" " * len(head) + below, CARETS)]] if below else []
         return rows
+
+    def _hidden(self, line: _Line, room: int) -> int:
+        """Return the number of characters to leave out at the beginning of a line that is cut off, so that the first
+        changed word is on the screen."""
+        begin = min((first for first, _ in line.marks), default=0)
+        if room < 2 * SHOWN_BEFORE or width_of(line.text) <= room or width_of(line.text[:begin]) < room - SHOWN_BEFORE:
+            return 0
+        return max(begin - room // 3, 0)
+
+
+def _after(spans: Sequence[Span], begin: int) -> Iterator[Span]:
+    """Yield the spans without their first characters."""
+    for text, style in spans:
+        if begin < len(text):
+            yield text[begin:], style
+        begin = max(begin - len(text), 0)
 
 
 def _marked(spans: Sequence[Span], marks: Sequence[Range], ground: str) -> Iterator[Span]:

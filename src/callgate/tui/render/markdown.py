@@ -160,7 +160,7 @@ class _Part:
         return table_rows(self._theme, cells, right, width)
 
     def _gap_before(self, node: "SyntaxTreeNode", top: bool) -> bool:
-        """Return True if an empty line precedes the block. Inside a quote, such a line contains only the quote
+        """Return True if an empty line precedes the block. Inside a quote, an empty line consists of the quote
         character."""
         begin = (node.map or (0, 0))[0]
         return begin > 0 and not self._source[begin - 1].strip(" \t\r\n" if top else " \t\r\n>")

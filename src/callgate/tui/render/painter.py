@@ -121,7 +121,7 @@ class Painter:
 
     def _end(self, block: blocks.EndBlock) -> list[Row]:
         parts = [seconds_text(block.seconds)] if block.seconds >= 0.05 else []
-        parts += [f"{counted(block.output_tokens, 'token')} written"] if block.output_tokens else []
+        parts += [f"{counted(block.output_tokens, 'output token')}"] if block.output_tokens else []
         parts += [f"${block.cost:.2f}" if block.cost >= 0.1 else f"${block.cost:.4f}"] if block.cost else []
         took = self.theme.sign(" · ", " - ").join(parts)
         if block.ended.reason == "done":

@@ -43,13 +43,15 @@ def _counted(result: Result) -> str:
         files = details.get("files_matched", details.get("files"))
         where = f" in {counted(files, 'file')}" if isinstance(files, int) else ""
         return f"{counted(details['matches'], 'match', 'matches')}{where}"
-    if isinstance(details.get("files"), int):
-        return counted(details["files"], "file")
-    if isinstance(details.get("exit_code"), int) and details["exit_code"] != 0:
-        return f"exit {details['exit_code']}"
     diffs = [each.body for each in result.display if each.kind == "diff" and isinstance(each.body, str)]
     if diffs:
         return changed_lines(diffs)
+    if isinstance(details.get("files"), int):
+        return counted(details["files"], "file")
+    if in_background(result):
+        return f"runs as {details['task']}"
+    if isinstance(details.get("exit_code"), int) and details["exit_code"] != 0:
+        return f"exit {details['exit_code']}"
     todo = [each.body.split("\n") for each in result.display if each.kind == "text" and each.title == "To do"]
     if todo:
         return f"{sum(line.startswith('[x]') for line in todo[0])} of {len([*filter(None, todo[0])])} done"
@@ -58,8 +60,14 @@ def _counted(result: Result) -> str:
     return ""
 
 
+def in_background(result: Result) -> bool:
+    """Return True if the call started a background task, which has no output yet."""
+    return [*result.details] == ["task"]
+
+
 def _in_words(result: Result) -> str:
-    """Return a text of one line, or the number of lines. The output of a command is below its line."""
+    """Return a text of one line, or the number of lines. A single line of output of a command is left out, because
+    it is shown below the line of the call."""
     lines = [line for line in result.text.split("\n") if line.strip()]
     if len(lines) > 1:
         return counted(len(lines), "line")

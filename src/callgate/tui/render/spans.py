@@ -22,8 +22,8 @@ def width_of(text: str) -> int:
 
 
 def painted(theme: Theme, spans: Iterable[Span], *, unbroken: bool = False) -> str:
-    """Join spans to one text with control sequences. If ``unbroken`` is True, a background up to the edge is made
-    without blanks at the end of the line, so that users can copy the line."""
+    """Join spans to one text with control sequences. If ``unbroken`` is True, a background that reaches to the edge
+    is painted without blanks at the end of the line, so that users can copy the line."""
     row = [*spans]
     ground = theme.ground(row[-1][1]) if unbroken and row and row[-1][0].isspace() else ""
     if ground:

@@ -50,7 +50,7 @@ class SessionStatusLine:
     ) -> None:
         self._session = session
         self._config = config
-        self._clock = session.host.clock
+        self._clock = session.controls.host.clock
         self._began = self._clock.monotonic()
         self._totals = StatusTotals.of(session.messages)
         self._redraw = redraw

@@ -96,7 +96,8 @@ def payload(
     seconds  the time for which the session has been open
     vim      the vim mode; None without vim keys
     """
-    total, background = session.usage, session.background
+    controls = session.controls
+    total, background = session.usage, controls.background
     is_priced = any(each.cost is not None for each in session.costs)
     return {
         "version": __version__,
@@ -104,7 +105,7 @@ def payload(
         "model": {"id": session.model or None, "name": session.model.rpartition("/")[2] or None},
         "effort": session.effort,
         "mode": session.mode,
-        "folders": {"current": session.folder or project, "project": project, "added": [*session.folders]},
+        "folders": {"current": controls.folder or project, "project": project, "added": [*controls.folders]},
         "cost": {
             "total": session.cost if is_priced else None,
             "seconds": round(seconds, 3),
@@ -113,14 +114,14 @@ def payload(
             "lines_removed": totals.removed,
         },
         "context": {
-            "size": session.window,
+            "size": controls.window,
             "used_percent": None if totals.last is None else context_percent(session),
             "last_request": None if totals.last is None else _tokens(totals.last),
             "total_input": None if total == Usage() else _input(total),
             "total_output": None if total == Usage() else total.output,
         },
-        "agent": _text(session.metadata.get("agent")),
-        "worktree": _text(session.metadata.get("worktree")),
+        "agent": _text(controls.metadata.get("agent")),
+        "worktree": _text(controls.metadata.get("worktree")),
         "background": {kind: background.get(name, 0) for kind, name in _BACKGROUND.items()},
         "vim": vim,
     }
@@ -131,9 +132,9 @@ def payload_bytes(found: Mapping[str, Any]) -> bytes:
 
 
 def context_percent(session: Conversation) -> float | None:
-    """Return the share of the context window that the next request uses; None if the size of the window is unknown. The
-    count of a server is used only if it is plausible."""
-    use = session.context_use()
+    """Return the share of the context window that the next request uses; None if the size of the window is unknown.
+    The token count of the server is used only if it is plausible."""
+    use = session.controls.context_use()
     return None if use.limits is None else percent(use.count.total or None, use.limits.window)
 
 

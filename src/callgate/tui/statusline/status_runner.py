@@ -219,7 +219,7 @@ class StatusLine:
 def failure_of(end: Finished | str) -> str | None:
     """Return the reason why the run has no output, as words after "the command"; None if the run succeeded."""
     if isinstance(end, str):
-        return f"was not run ({end})"
+        return f"could not run ({end})"
     if end.timed_out:
-        return f"took longer than {TIME_LIMIT:g} s"
-    return f"ended with code {end.returncode}" if end.returncode else None
+        return f"did not finish within {TIME_LIMIT:g} s"
+    return f"exited with code {end.returncode}" if end.returncode else None
