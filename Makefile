@@ -9,13 +9,14 @@ pytest := $(bin)/python -m pytest
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-all check bench chaos mutate docs clean runtime dev site-tools oracles system
+.PHONY: help demo test test-all check bench chaos mutate docs clean runtime dev site-tools oracles system weak-model
 
 help:
 	@echo "make demo      a scripted session in the terminal, no key and no network"
 	@echo "make test      the fast tests"
 	@echo "make test-all  the slow ones too, properties with thousands of examples"
 	@echo "make chaos     full sweeps; takes long"
+	@echo "make weak-model  fetch a small real model (1.1 GB) for slow tests: calls that it writes as text"
 	@echo "make mutate    how many small faults in policy/ and shell/ the tests find; ARGS=\"--minutes 5\""
 	@echo "make check     ruff, types, layers and house rules, generated docs"
 	@echo "make bench     speed against limits; PEERS=path/to/python adds other libraries"
@@ -64,3 +65,6 @@ site-tools:
 
 system:
 	@sh scripts/system.sh
+
+weak-model: dev
+	@sh scripts/weak_model.sh

@@ -72,9 +72,8 @@ def endings() -> str:
 
     lines = ["| reason | exit code | sentence | `Continue()` |", "|---|---|---|---|"]
     for reason, ending in ENDINGS.items():
-        lines.append(
-            f"| `{reason}` | {ending.exit_code} | {ending.sentence} | {'goes on' if ending.continues else 'refused'} |"
-        )
+        then = "continues" if ending.continues else "refused"
+        lines.append(f"| `{reason}` | {ending.exit_code} | {ending.sentence} | {then} |")
     return "\n".join(lines)
 
 
@@ -132,7 +131,7 @@ def slash_commands() -> str:
             if each.group == group:
                 form = f"/{each.name} {each.arguments}".strip().replace("|", "\\|")
                 also = f"; also {', '.join(f'`/{name}`' for name in each.aliases)}" if each.aliases else ""
-                rest = " (while the agent is at rest)" if each.at_rest else ""
+                rest = " (while the agent is idle)" if each.at_rest else ""
                 lines.append(f"| `{form}` | {each.help}{rest}{also} |")
     names = ", ".join(f"`/{name}`" for name in MISSING)
     return "\n".join((*lines, "", f"Not there yet, and typed they say what to do instead: {names}."))
@@ -269,6 +268,7 @@ def api() -> str:
     from callgate.assembly import Executor
     from callgate.config import Config
     from callgate.core.ports import Host
+    from callgate.session.controls import SessionControls
     from callgate.session.run import RunResult
     from callgate.words.decisions import Confirmation, Question
     from callgate.words.errors import ModelError
@@ -279,7 +279,19 @@ def api() -> str:
     public = [(name, getattr(callgate, name)) for name in callgate.__all__ if name != "__version__"]
     used = (
         *(Request, RequestLimits, ToolSpec, Abilities, Message, Text, Thinking, CallPart, ResultPart, Image, Resource),
-        *(Usage, ModelError, Host, ExecutorSettings, LoopLimits, Config, Confirmation, Executor, Question, RunResult),
+        *(
+            Usage,
+            ModelError,
+            Host,
+            ExecutorSettings,
+            LoopLimits,
+            Config,
+            Confirmation,
+            Executor,
+            Question,
+            RunResult,
+            SessionControls,
+        ),
     )
     names = {name for name, _ in public}
     lines = ["## `from callgate import …`", ""]

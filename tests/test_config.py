@@ -166,7 +166,7 @@ def test_hooks_of_the_folder_count_once_it_is_trusted_and_until_it_changes(desk:
     assert isinstance(found.trust, ChangedFolder)
     assert found.hooks == ()
     assert [note.text for note in found.notes] == [
-        "hooks do nothing before this folder is trusted: see callgate trust show",
+        "hooks are not run until you trust this folder: see callgate trust show",
         "this folder changed since you trusted it, so it is not trusted now: callgate trust show says how",
     ]
     assert found.notes[1].origin == Origin("project", str(desk.root))
@@ -198,7 +198,7 @@ def test_a_damaged_record_of_trust_is_said(desk: Desk) -> None:
     found = desk.load()
     assert isinstance(found.trust, Untrusted)
     assert found.hooks == ()
-    assert found.notes[-1].text.startswith("this folder is not trusted: the record of what you trust there")
+    assert found.notes[-1].text.startswith("this folder is not trusted: the trust record")
 
 
 # ---- remembered answers -------------------------------------------------------------------------------------------
@@ -389,7 +389,7 @@ def test_the_environment_is_that_of_the_process_unless_given(desk: Desk, monkeyp
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"mode": "bypas"}, "there is no mode 'bypas'"),
+        ({"mode": "bypas"}, "unknown mode 'bypas'"),
         ({"allow": "Bash"}, "pass a list of rules, not the text 'Bash'"),
         ({"deny": [" "]}, "a rule cannot be empty"),
         ({"ask": [""]}, "a rule cannot be empty"),
@@ -450,7 +450,7 @@ def test_settings_may_be_given_as_a_value_above_the_files(desk: Desk) -> None:
         ({"settings": {"mode": "fast"}}, "mode must be one of"),
         ({"settings": {"permissions": ["x"]}}, "must be a table"),
         ({"settings": {"limit": {}}}, "did you mean limits"),
-        ({"values": {"limits.max_turn": 1}}, "there is no setting 'limits.max_turn'"),
+        ({"values": {"limits.max_turn": 1}}, "unknown setting 'limits.max_turn'"),
         ({"values": {"limits.max_turns": 0}}, "limits.max_turns must be a whole number above 0, not 0"),
     ],
 )
@@ -480,4 +480,4 @@ def test_a_host_that_is_none_closes_the_gate(desk: Desk) -> None:
     desk.put(desk.own, '[sandbox]\nallow_hosts = ["https://example.com/simple"]')
     fault = desk.load().faults[0]
     assert "sandbox.allow_hosts must be a list of hosts" in fault.text
-    assert "write its host alone" in fault.text
+    assert "write only its host" in fault.text

@@ -16,7 +16,8 @@ from benchmarks.rows.record_logs import BEGAN, amounts, opened, scratch, turns, 
 from callgate.transcript.loader import whole
 from callgate.transcript.lock import open_log
 from callgate.transcript.masking import Masker
-from callgate.words.events import Compacted, Counted, Durable, Rewound
+from callgate.words.events import Durable
+from callgate.words.turns import Compacted, Counted, Rewound
 
 LIMIT = 1.2
 DEAD = 9

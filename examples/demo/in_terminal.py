@@ -46,7 +46,7 @@ _REPORT = """It passes now.
 |---|---|
 | `prices.py` | `total` multiplies each price by the **number** of pieces |
 
-The question before the edit showed exactly what was written. `/undo` takes it back.
+The question before the edit showed exactly what was written. `/undo` undoes it.
 """
 
 

@@ -1,4 +1,4 @@
-"""The third play: a structural rewrite is previewed, refused, applied, killed half-way, finished and taken back."""
+"""The third play: a structural rewrite is previewed, refused, applied, killed half-way, finished and undone."""
 
 import re
 from asyncio.subprocess import Process
@@ -63,7 +63,7 @@ async def _perform(stage: PlayStage) -> None:
     async with Session(model, [ast_edit()], gate=rules(), journal=journal) as session:
         await stage.send(session, Continue())
         stage.keep_files("recovered")
-        stage.view.say("And now all of it is taken back.")
+        stage.view.say("Now the whole change is undone.")
         await stage.send(session, Undo("call"))
         stage.keep_files("reverted")
 
@@ -113,7 +113,7 @@ def _killed(record: PlayRecord) -> tuple[bool, str]:
 
 
 def _finished(record: PlayRecord) -> tuple[bool, str]:
-    note, *_ = (noted.text for _, noted in record.of(Noted) if "cut short" in noted.text)
+    note, *_ = (noted.text for _, noted in record.of(Noted) if "was interrupted" in noted.text)
     whole = record.files["recovered"] == _renamed(record.files["previewed"])
     return whole and _ends(record)[1] == "applied", note
 
@@ -128,11 +128,11 @@ CLAIMS = (
     ("A file that changed meanwhile stops the apply", _refused),
     ("The process is killed between two renames", _killed),
     ("Opened again, all of the change is there", _finished),
-    ("It is taken back", _taken_back),
+    ("The change is undone", _taken_back),
 )
 TITLES = {
     1: "10. A rewrite is shown before anything is written",
     2: "11. A file that changed meanwhile stops it; it is discarded and shown again",
-    4: "12. It is applied, killed between two renames, finished by another process, and taken back",
+    4: "12. It is applied, killed between two renames, finished by another process, and undone",
 }
 PLAY = Play("Give the functions and tables of the shop better names.", TITLES, CLAIMS, _perform)

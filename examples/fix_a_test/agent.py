@@ -20,4 +20,4 @@ with Session(model, builtin_tools("Bash", "Edit", "Read"), config=config) as ses
     session.run_sync("A test fails. Find out why, and fix the code.")
     for message in session.messages:
         if message.text:
-            print(message.text, *(session.face(each.name, each.arguments).line for each in message.calls))
+            print(message.text, *(session.controls.face(each.name, each.arguments).line for each in message.calls))

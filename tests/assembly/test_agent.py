@@ -81,7 +81,7 @@ def test_a_rule_whose_name_is_nearly_that_of_a_tool_is_noted_at_the_start(root: 
     write(root / ".callgate/tools/web_search.py", TOOL.replace("Weigh", "web_search"))
     notes = asked(config(root, trust=True, allow=["Rad", "web_search", "TaskStop", "Bash(git log:*)", "Deploy"]))[2]
     assert [note for note in notes if "allow" in note] == [
-        "command line: allow Rad: tools are named exactly: if Read is meant, write that"
+        "command line: allow Rad: names of tools must be exact: did you mean Read?"
     ]
 
 
@@ -113,7 +113,7 @@ def test_a_command_that_passes_the_time_of_the_settings_goes_on_in_the_backgroun
             return results(session)
 
     moved, stopped = asyncio.run(told())
-    assert "It still runs and goes on in the background as bg-1." in moved
+    assert "The command is still running and was moved to the background as bg-1." in moved
     assert "killed" in stopped
 
 

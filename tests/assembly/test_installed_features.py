@@ -88,10 +88,10 @@ def test_one_that_cannot_be_used_is_reported_and_the_others_count(config: Config
     found = loaded(config)
     assert [each.feature.name for each in found.features] == ["nag"]
     assert [(each.file.split()[2], each.text) for each in found.problems] == [
-        ("a", "the feature is ignored: there is a feature 'staging' already"),
-        ("b", "the feature is ignored: it gives NoneType, and no Feature"),
+        ("a", "the feature is ignored: a feature 'staging' already exists"),
+        ("b", "the feature is ignored: the entry point returns NoneType instead of a Feature"),
         ("c", f"the feature is ignored: AttributeError: module '{NAME}' has no attribute 'missing'"),
-        ("e", "the feature is ignored: there is a feature 'nag' already"),
+        ("e", "the feature is ignored: a feature 'nag' already exists"),
     ]
 
 
@@ -100,8 +100,8 @@ def test_a_report_is_a_note_of_the_session(config: Config, tmp_path: Path) -> No
 
     async def main() -> None:
         async with await agent_session(config, ScriptedModel(turn(say("ok")))) as session:
-            (note,) = [note for note in session.notes if "feature" in note]
-        assert "it gives NoneType, and no Feature" in note
+            (note,) = [note for note in session.controls.notes if "feature" in note]
+        assert "the entry point returns NoneType instead of a Feature" in note
 
     asyncio.run(main())
 
@@ -109,7 +109,7 @@ def test_a_report_is_a_note_of_the_session(config: Config, tmp_path: Path) -> No
 def test_a_package_in_a_workspace_without_trust_does_not_count(config: Config, tmp_path: Path) -> None:
     found = loaded(replace(config, root=tmp_path))
     assert found.features == ()
-    assert [each.text for each in found.problems] == ["it lies in the workspace, which is not trusted"]
+    assert [each.text for each in found.problems] == ["it is in the workspace, which is not trusted"]
 
 
 def test_no_package_may_replace_a_built_in_feature(config: Config) -> None:

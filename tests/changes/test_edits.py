@@ -84,14 +84,12 @@ def test_quotes_and_trailing_blanks_may_differ_where_one_place_fits_and_that_is_
 ) -> None:
     made = from_edits("f.py", before.encode(), [edit], "edit f.py", "Edit")
     assert made.files[0].after == expected.encode()
-    assert made.label == f"edit f.py (edit 1 fitted but for {differs})"
+    assert made.label == f"edit f.py (edit 1 matched except for {differs})"
 
 
 @pytest.mark.spec("BLT-3")
 def test_a_text_that_fits_two_places_but_for_quotes_is_not_replaced() -> None:
-    assert "stands at several places but for the style of quotes" in refusal(
-        "‘a’\n“b”\n’a’\n".encode(), Edit("'a'", "c")
-    )
+    assert "occurs at several places if the style of quotes" in refusal("‘a’\n“b”\n’a’\n".encode(), Edit("'a'", "c"))
     assert "not found. " in refusal(b"x = 10\n", Edit("x = 1  ", "c"))  # its blanks would have to end a line
 
 
@@ -107,7 +105,7 @@ def test_an_exact_place_goes_before_one_that_only_fits() -> None:
 def test_a_miss_shows_the_nearest_lines_as_a_diff() -> None:
     said = refusal(b"def f():\n\treturn 1\n\n", Edit("def f():\n    return 1", "x"))
     assert said.split("\n")[1:] == [
-        "Your text (-) against the file from line 1 on (+):",
+        "Your text (-) compared with the file from line 1 (+):",
         "  def f():",
         "-     return 1",
         "+ \\treturn 1",
@@ -167,16 +165,20 @@ def test_lines_that_an_edit_does_not_touch_keep_their_ends(lines: list[tuple[str
     ("before", "old", "words"),
     [
         (b"one\ntwo = 2\n", "two = 3", "The nearest line is 2: `two = 2`"),
-        (b"\ttwo = 2\n", "  two = 2\n", "It stands at line 1 but for blanks: line 1 is `\ttwo = 2`"),
-        (b"x\nif a:\n\treturn\n", "if a:\n    return\n", "It stands at line 2 but for blanks: line 3 is `\treturn`"),
-        (b"a = 1\nb = 2\nc = 3\n", "a = 1\nb = 2\nc = 4", "Its first 2 lines stand at line 1, but line 3 is `c = 3`"),
-        (b"a = 1", "a = 1\nb = 2", "Its first line stands at line 1, but the file ends there."),
+        (b"\ttwo = 2\n", "  two = 2\n", "The text matches at line 1 except for blanks: line 1 is `\ttwo = 2`"),
+        (
+            b"x\nif a:\n\treturn\n",
+            "if a:\n    return\n",
+            "The text matches at line 2 except for blanks: line 3 is `\treturn`",
+        ),
+        (b"a = 1\nb = 2\nc = 3\n", "a = 1\nb = 2\nc = 4", "Its first 2 lines are at line 1, but line 3 is `c = 3`"),
+        (b"a = 1", "a = 1\nb = 2", "Its first line is at line 1, but the file ends there."),
         (b"\r\none\rtwo = 2\n", "two = 3", "The nearest line is 3: `two = 2`"),
-        (b"one\n", "zebra", "No line of the file is like its first line."),
+        (b"one\n", "zebra", "No line of the file resembles the first line of the text to replace."),
         (b"\xc3\xa9 caf\xe9 = 1\n", "é caf = 1", "The nearest line is 1: `é caf\\xe9 = 1`"),
         (b"", "a", "The file is empty."),
         (b" \n", "a", "The file has only blanks."),
-        (b"a\n", "\n\n\n", "It consists only of blanks and line ends."),
+        (b"a\n", "\n\n\n", "The text to replace consists only of blanks and line endings."),
         (b"a" * 500, "a" * 499 + "b", "The nearest line is 1: `" + "a" * 200 + "…`"),
     ],
     ids=range(12),
@@ -190,7 +192,7 @@ def test_a_text_that_is_not_there_is_said_with_the_place_that_comes_nearest(
 
 
 def test_a_text_at_several_places_is_refused_with_their_lines() -> None:
-    said = "f.py: the text to replace stands at 2 places (lines 1, 3); give more of the text around the one"
+    said = "f.py: the text to replace occurs at 2 places (lines 1, 3); include more of the surrounding text"
     assert refusal(b"a\nb\na\n", Edit("a", "c")).startswith(said)
     assert "7 places (lines 1, 2, 3, 4, 5, …)" in refusal(b"a\n" * 7, Edit("a", "c"))
     assert "more than 100 places (lines 1, 1, 1, 1, 1, …)" in refusal(b"a" * 200, Edit("a", "c"))
@@ -206,15 +208,19 @@ def test_places_that_overlap_are_several_places() -> None:
 @rows(
     ("before", "edits", "words"),
     [
-        (b"a\n", [Edit("a", "a")], "f.py: the old and the new text are the same"),
-        (b"a\r\n", [Edit("a\r\n", "a\n")], "f.py: the old and the new text are the same"),
+        (b"a\n", [Edit("a", "a")], "f.py: the old and the new text are equal"),
+        (b"a\r\n", [Edit("a\r\n", "a\n")], "f.py: the old and the new text are equal"),
         (b"a\n", [Edit("", "b")], "f.py: the old text is empty, but the file is not"),
         (b"a\n", [Edit("a", "b"), Edit("x", "y")], "f.py, edit 2 of 2: the text to replace was not found"),
-        (b"a\n", [Edit("a", "b"), Edit("b", "a")], "f.py: the edits leave the file as it is"),
-        (b"a\n", [], "f.py: the edits leave the file as it is"),
+        (b"a\n", [Edit("a", "b"), Edit("b", "a")], "f.py: the edits do not change the file"),
+        (b"a\n", [], "f.py: the edits do not change the file"),
         (b"a\0", [Edit("a", "b")], "f.py: this is not a text file"),
-        (b"a\n", [Edit("a", "\ud83d")], "f.py: \\ud83d is half a character and cannot be written as utf-8"),
-        ("a".encode("utf-16"), [Edit("a", "\udce9")], "f.py: \\xe9 is half a character"),
+        (
+            b"a\n",
+            [Edit("a", "\ud83d")],
+            "f.py: \\ud83d is half of a character (a lone surrogate) and cannot be written as utf-8",
+        ),
+        ("a".encode("utf-16"), [Edit("a", "\udce9")], "f.py: \\xe9 is half of a character"),
     ],
     ids=["same", "same-but-for-ends", "empty-old", "second", "back-again", "none", "binary", "half", "utf-16"],
 )

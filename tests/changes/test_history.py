@@ -122,7 +122,7 @@ def test_a_damaged_line_costs_only_what_it_said_and_is_named(history: ChangeHist
     history.mark(kept, "applied", now=1.0)
     assert [each.state for each in history.all("s1")] == ["applied"]
     (fault,) = history.read("s1")[1]
-    assert "line 2 is damaged, the rest counts" in fault
+    assert "line 2 is damaged and ignored" in fault
 
 
 def test_a_content_that_stands_in_many_files_is_kept_once(history: ChangeHistory) -> None:
@@ -178,12 +178,12 @@ def test_contents_that_are_damaged_or_gone_are_an_error(history: ChangeHistory) 
 
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(JournalError, match="the change cannot be kept in"):
+    with pytest.raises(JournalError, match="the change cannot be stored in"):
         ChangeHistory(tmp_path / "file").save(change(), "s1", now=0.0)
     history = ChangeHistory(tmp_path / "there")
     kept = history.save(change(), "s1", now=0.0)
     (history.folder_of("s1") / "0001.jsonl").unlink()
-    with pytest.raises(JournalError, match="the change s1/1 cannot be marked"):
+    with pytest.raises(JournalError, match="the new state of change s1/1 cannot be stored"):
         history.mark(kept, "applied", now=1.0)
 
 

@@ -120,7 +120,7 @@ def test_that_another_session_finished_it_is_known_to_its_own(stage: Stage, monk
 
 def test_a_change_that_cannot_be_kept_is_not_applied(stage: Stage, tmp_path: Path) -> None:
     (tmp_path / "kept").write_bytes(b"")
-    with pytest.raises(ToolFailure, match="Nothing was changed: the change cannot be kept"):
+    with pytest.raises(ToolFailure, match="Nothing was changed: the change cannot be stored"):
         asyncio.run(stage.host.apply(CHANGE))
     assert not (stage.root / "a").exists()
 

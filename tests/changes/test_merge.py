@@ -146,28 +146,28 @@ COLLIDING: dict[str, tuple[bytes, bytes, bytes, Region, str]] = {
         text("aXb"),
         text("aYb"),
         Region((2, 2), (2, 2), (2, 1)),
-        "line 2 was inserted where the other side inserts something else",
+        "line 2 was inserted where the other side inserted other lines",
     ),
     "both appended to nothing": (
         b"",
         text("ab"),
         text("c"),
         Region((1, 2), (1, 1), (1, 0)),
-        "lines 1-2 were inserted where the other side inserts something else",
+        "lines 1-2 were inserted where the other side inserted other lines",
     ),
     "deleted here": (
         text("abc"),
         text("ac"),
         text("aYc"),
         Region((2, 1), (2, 2), (2, 2)),
-        "what was deleted after line 1 was changed by the other side",
+        "lines deleted after line 1 were changed by the other side",
     ),
     "deleted here at the start": (
         text("abc"),
         text("bc"),
         text("Ybc"),
         Region((1, 0), (1, 1), (1, 1)),
-        "what was deleted at the start was changed by the other side",
+        "lines deleted at the start were changed by the other side",
     ),
     "deleted there": (
         text("abc"),
@@ -181,7 +181,7 @@ COLLIDING: dict[str, tuple[bytes, bytes, bytes, Region, str]] = {
         b"",
         text("abY"),
         Region((1, 0), (1, 3), (1, 3)),
-        "what was deleted at the start was changed by the other side",
+        "lines deleted at the start were changed by the other side",
     ),
     "insertion beside a deletion": (
         text("abc"),
@@ -248,8 +248,8 @@ def test_a_change_that_both_made_does_not_collide_beside_one_that_does() -> None
 
 def test_binary_content_that_both_changed_is_never_merged() -> None:
     outcome = conflict(b"a\nb\nc\0\n", b"X\nb\nc\0\n", b"a\nb\nY\0\n")
-    assert outcome == Conflict((), "both sides changed it, and it is not text")
-    assert outcome.text() == "both sides changed it, and it is not text"
+    assert outcome == Conflict((), "both sides changed the file, and it is not text")
+    assert outcome.text() == "both sides changed the file, and it is not text"
 
 
 def test_one_binary_version_is_enough() -> None:

@@ -76,7 +76,7 @@ def test_lines_that_stand_at_several_places_are_refused_with_the_places() -> Non
     numbers = [number for number, line in enumerate(CODE.splitlines(), 1) if line.strip() == b"return 1"]
     assert len(numbers) == 3
     told = refused(update("@@", "-        return 1", "+        return 2"), {"f": CODE})
-    assert f"These lines stand at several places, at lines {', '.join(map(str, numbers))}. Write more" in told
+    assert f"These lines occur at several places, at lines {', '.join(map(str, numbers))}. Write more" in told
     assert "at lines 1, 2, 3, 4, 5 and more." in refused(update("-a", "+b"), {"f": b"a\n" * 9})
 
 
@@ -113,16 +113,16 @@ def test_the_end_of_the_file_is_meant_when_it_is_said() -> None:
     text = update("@@", " a", "+b", "*** End of File")
     assert after(text, {"f": b"a\nx\na\n"})["f"] == b"a\nx\na\nb\n"
     message = refused(text, {"f": b"a\nx\n"})
-    assert "They are at line 1, but the file does not end there. Leave out `*** End of File`" in message
+    assert "The lines are at line 1, but the file does not end there. Remove `*** End of File`" in message
 
 
 def test_new_lines_alone_need_a_place() -> None:
     assert after(update("@@ class B:", "+    x = 1"), {"f": CODE})["f"] == CODE.replace(b"B:\n", b"B:\n    x = 1\n")
     assert after(update("+last", "*** End of File"), {"f": b"a\n"})["f"] == b"a\nlast\n"
     assert after(update("+first"), {"f": b""})["f"] == b"first\n"
-    assert "f, line 3 of the patch: Nothing says where the new lines belong." in refused(update("+x"), {"f": b"a\n"})
+    assert "f, line 3 of the patch: The position of the new lines is missing." in refused(update("+x"), {"f": b"a\n"})
     # An empty line that only ends the section is not taken for the place.
-    assert "Nothing says where" in refused(update("+x", ""), {"f": b"a\n\nb\n"})
+    assert "The position of" in refused(update("+x", ""), {"f": b"a\n\nb\n"})
 
 
 @rows("end", [b"\n", b"\r\n"], ids=["lf", "crlf"])
@@ -185,9 +185,9 @@ def test_an_empty_line_is_empty_context_if_the_file_has_it_there() -> None:
 def test_what_is_not_found_is_quoted_with_what_is_most_like_it() -> None:
     text = update("@@ class B:", "     def run(self):", "-        return 2", "+        return 3")
     message = refused(text, {"f": CODE})
-    assert message.startswith("f, line 3 of the patch: These lines are not where they were looked for:\n")
+    assert message.startswith("f, line 3 of the patch: These lines were not found at the expected place:\n")
     assert "\n  `    def run(self):`\n  `        return 2`\n" in message
-    assert "Its first line stands at line 2, but line 3 is `        return 1`" in message
+    assert "Its first line is at line 2, but line 3 is `        return 1`" in message
     message = refused(update("@@ class C:", "-x"), {"f": CODE})
     assert "f, line 3 of the patch: The file has no line `class C:`. The nearest line is 1: `class A:`" in message
 
@@ -195,7 +195,7 @@ def test_what_is_not_found_is_quoted_with_what_is_most_like_it() -> None:
 def test_chunks_out_of_order_are_told_so() -> None:
     message = refused(update("-c", "+x", "@@", "-a", "+y"), {"f": b"a\nb\nc\n"})
     assert "f, line 5 of the patch" in message
-    assert "They are at line 1, which is before line 4" in message
+    assert "The lines are at line 1, but this chunk cannot begin before line 4" in message
     assert "Put the chunks of a file in the order of its lines" in message
 
 
@@ -205,22 +205,22 @@ REFUSED = [
     (patch("*** Rename File: f"), "line 2 of the patch: `*** Rename File: f` does not belong here"),
     (update("@@", "-a", "+b", "*** Foo"), "f, line 6 of the patch: `*** Foo` does not belong here"),
     (update("@@", "-a", "+b", "*** Move to: g"), "line 6 of the patch: `*** Move to: g` does not belong here"),
-    (update("@@", "-a", "b"), "f, line 5 of the patch: `b` is no line of a patch. Begin each line with a space"),
-    (update(), "f, line 2 of the patch: Nothing is said about how the file changes"),
-    (update("@@ a"), "f, line 3 of the patch: No lines come after the `@@`"),
-    (update("*** End of File"), "Nothing is said about how the file changes"),
+    (update("@@", "-a", "b"), "f, line 5 of the patch: `b` is not a line of a patch. Begin each line with a space"),
+    (update(), "f, line 2 of the patch: The changed lines are missing"),
+    (update("@@ a"), "f, line 3 of the patch: No lines follow the `@@`"),
+    (update("*** End of File"), "The changed lines are missing"),
     (update("-a", "*** End of File", "*** End of File"), "line 5 of the patch: `*** End of File` does not belong"),
-    (patch("*** Add File: n", "a"), "n, line 3 of the patch: `a` is no line of a patch"),
-    (patch("*** Add File: f", "+a"), "f, line 2 of the patch: The file exists already"),
-    (patch("*** Delete File: n"), "n, line 2 of the patch: There is no such file"),
-    (patch("*** Delete File: f", "-a"), "f, line 3 of the patch: `-a` is no line of a patch"),
+    (patch("*** Add File: n", "a"), "n, line 3 of the patch: `a` is not a line of a patch"),
+    (patch("*** Add File: f", "+a"), "f, line 2 of the patch: The file already exists"),
+    (patch("*** Delete File: n"), "n, line 2 of the patch: The file does not exist"),
+    (patch("*** Delete File: f", "-a"), "f, line 3 of the patch: `-a` is not a line of a patch"),
     (update("-a", name="n"), "Check the path, or add the file with all its lines."),
-    (update("*** Move to: g"), "g, line 2 of the patch: The file exists already"),
+    (update("*** Move to: g"), "g, line 2 of the patch: The file already exists"),
     (update("*** Move to: f"), "f, line 2 of the patch: The file is used twice: line 2 of the patch"),
     (patch("*** Delete File: f", "*** Add File: ./f", "+a"), "f, line 3 of the patch: The file is used twice"),
     (patch("*** Delete File: "), "line 2 of the patch: This cannot be the name of a file"),
-    (patch("*** Delete File: /f"), "/f, line 2 of the patch: An absolute path"),
-    (update("*** Move to: ../f"), "../f, line 3 of the patch: A path with `.` or `..`"),
+    (patch("*** Delete File: /f"), "/f, line 2 of the patch: The path is absolute"),
+    (update("*** Move to: ../f"), "../f, line 3 of the patch: The path contains `.` or `..`"),
     (patch("*** Delete File: x\0"), "cannot be the name of a file"),
     (
         patch("*** Delete File: f", "*** End Patch", "*** Delete File: g"),

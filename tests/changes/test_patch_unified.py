@@ -29,9 +29,11 @@ def test_of_two_places_the_nearest_is_taken_and_of_two_as_near_the_later() -> No
 
 def test_no_context_is_dropped_to_make_a_hunk_fit() -> None:
     message = refused(hunk("@@ -2,3 +2,3 @@", " 2", "-3", "+three", " four"), {"f": TEN})
-    assert message.startswith("f, line 3 of the patch: These lines are not where they were looked for:\n  `2`\n  `3`\n")
-    assert "Its first 2 lines stand at line 2, but line 4 is `4`" in message
-    assert message.endswith("Read the file again and write the lines as they are there.")
+    assert message.startswith(
+        "f, line 3 of the patch: These lines were not found at the expected place:\n  `2`\n  `3`\n"
+    )
+    assert "Its first 2 lines are at line 2, but line 4 is `4`" in message
+    assert message.endswith("Read the file again and copy the lines exactly.")
 
 
 @rows(
@@ -56,12 +58,12 @@ def test_a_line_that_is_almost_there_is_shown() -> None:
 def test_two_hunks_never_share_lines() -> None:
     patch = hunk("@@ -2,2 +2,2 @@", "-2", "+two", " 3", "@@ -3,3 +3,3 @@", " 3", "-4", "+four", " 5")
     message = refused(patch, {"f": TEN})
-    assert "They are at line 3, which is before line 4, where this chunk can begin." in message
+    assert "The lines are at line 3, but this chunk cannot begin before line 4." in message
 
 
 def test_new_lines_without_context_are_refused_unless_there_is_only_one_place() -> None:
     message = refused(hunk("@@ -3,0 +4,1 @@", "+new"), {"f": TEN})
-    assert "Nothing says where the new lines belong" in message
+    assert "The position of the new lines is missing" in message
     assert after(hunk("@@ -10,0 +11,1 @@", "+new"), {"f": TEN}) == {"f": TEN + b"new\n"}
     assert after(hunk("@@ -0,0 +1,1 @@", "+new"), {"f": b""}) == {"f": b"new\n"}
 
@@ -156,14 +158,14 @@ GIT = "diff --git a/f b/f\n"
 
 REFUSED = [
     ("", "The patch is empty"),
-    ("hello\n", "No change was found"),
-    ("@@ -1 +1 @@\n-a\n+b\n", "line 1 of the patch: A hunk without a file"),
-    (GIT + "index 1..2 100644\nGIT binary patch\nliteral 1\nIcmZ\n", "f, line 3 of the patch: A binary patch"),
+    ("hello\n", "The patch contains no change"),
+    ("@@ -1 +1 @@\n-a\n+b\n", "line 1 of the patch: The hunk has no file name"),
+    (GIT + "index 1..2 100644\nGIT binary patch\nliteral 1\nIcmZ\n", "f, line 3 of the patch: This is a binary patch"),
     (
         GIT + "index 1..2 100644\nBinary files a/f and b/f differ\n",
-        "line 3 of the patch: A binary patch, `Binary files a/f and",
+        "line 3 of the patch: This is a binary patch: `Binary files a/f and",
     ),
-    ("Binary files x and y differ\n", "line 1 of the patch: A binary patch, `Binary files x and y differ`"),
+    ("Binary files x and y differ\n", "line 1 of the patch: This is a binary patch: `Binary files x and y differ`"),
     (GIT + "new file mode 120000\n", "f, line 1 of the patch: `120000` is not the mode of a file"),
     (GIT + "index 1..2 120000\n", "`120000` is not the mode of a file"),
     (GIT + "new file mode 160000\n", "submodules are not patched"),
@@ -171,44 +173,44 @@ REFUSED = [
     (GIT, "f, line 1 of the patch: The section changes nothing"),
     (GIT + "rename from f\n", "One of the two names is missing"),
     (GIT + "rename from f\nrename to f\n", "used twice"),
-    (GIT + "rename from f\nrename to there\n", "there, line 1 of the patch: The file exists already"),
-    (GIT + "copy from none\ncopy to new\n", "f, line 1 of the patch: A copy of a file"),
-    (GIT + "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+b\n", "f, line 1 of the patch: The file exists already"),
-    (GIT + "new file mode 100644\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", "The file exists already"),
-    (hunk("@@ -1 +1 @@", "-a", "+b", name="none"), "none, line 1 of the patch: There is no such file"),
-    (hunk("@@ -1 +1 @@", "-a", "+b", name="/etc/f"), "An absolute path"),
+    (GIT + "rename from f\nrename to there\n", "there, line 1 of the patch: The file already exists"),
+    (GIT + "copy from none\ncopy to new\n", "f, line 1 of the patch: Copies of files"),
+    (GIT + "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+b\n", "f, line 1 of the patch: The file already exists"),
+    (GIT + "new file mode 100644\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", "The file already exists"),
+    (hunk("@@ -1 +1 @@", "-a", "+b", name="none"), "none, line 1 of the patch: The file does not exist"),
+    (hunk("@@ -1 +1 @@", "-a", "+b", name="/etc/f"), "The path is absolute"),
     (
         "--- f\n+++ f\n@@ -1 +1 @@\n-a\n+b\n--- /two\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n",
-        "/two, line 6 of the patch: An",
+        "/two, line 6 of the patch: The path is",
     ),
     ("--- a/f\n+++ b/f.py\n@@ -1 +1 @@\n-a\n+b\n", "different files: `a/f` and `b/f.py`"),
-    (hunk("@@ -1 +1 @@", "-a", "+b", name="x/../../f"), "A path with `.` or `..`"),
-    (hunk("@@ -1 +1 @@", "-a", "+b", name=".git/config"), "Git's own files are not patched"),
+    (hunk("@@ -1 +1 @@", "-a", "+b", name="x/../../f"), "The path contains `.` or `..`"),
+    (hunk("@@ -1 +1 @@", "-a", "+b", name=".git/config"), "Files in .git cannot be patched"),
     (hunk("@@ -1 +1 @@", "-a", "+b", name="x/"), "cannot be the name of a file"),
     (hunk("@@ -1 +1 @@", "-a", "+b", name="./"), "This cannot be the name of a file"),
-    (hunk("@@ -1 +1 @@", "-a", "+b", name="x/./f"), "A path with `.` or `..`"),
+    (hunk("@@ -1 +1 @@", "-a", "+b", name="x/./f"), "The path contains `.` or `..`"),
     (hunk("@@ -1 +1 @@", "-a", "+b") * 2, "f, line 6 of the patch: The file is used twice: line 1 of the patch"),
     ("--- /dev/null\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", "The name of the file is missing"),
-    ("--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+b\n", "f, line 1 of the patch: The file exists already"),
+    ("--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+b\n", "f, line 1 of the patch: The file already exists"),
     (
         "--- /dev/null\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n",
-        "g, line 3 of the patch: These lines are not where they were looked for",
+        "g, line 3 of the patch: These lines were not found at the expected place",
     ),
     ("--- a/f\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", "f, line 1 of the patch: The file would be deleted, but not all"),
     ("--- a/two\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n", "not all its lines are in the patch"),
     ("--- a/f\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n", "different files: `a/f` and `b/g`"),
-    ('--- "a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n', "line 1 of the patch: The quotes around the name are not right"),
+    ('--- "a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n', "line 1 of the patch: The quotes around the name are wrong"),
     (hunk("@@ ... @@", "-a", "+b"), "f, line 3 of the patch: No hunk with line numbers"),
     (hunk("@@ -x +1 @@", "-a", "+b"), "line 3 of the patch: `@@ -x +1 @@` is not the header of a hunk"),
-    (hunk("@@ -1,2 +1,2 @@", "-a", "+b"), "does not fit the lines below it"),
-    (hunk("@@ -1,2 +1,2 @@", "-a", "+b", "c"), "does not fit the lines below it"),
-    (hunk("@@ -1,1 +1,2 @@", "-a", "-b", "+c"), "does not fit the lines below it"),
+    (hunk("@@ -1,2 +1,2 @@", "-a", "+b"), "does not match the lines below it"),
+    (hunk("@@ -1,2 +1,2 @@", "-a", "+b", "c"), "does not match the lines below it"),
+    (hunk("@@ -1,1 +1,2 @@", "-a", "-b", "+c"), "does not match the lines below it"),
     (hunk("@@ -1 +1 @@", "-a", "+b", "+c"), "line 6 of the patch: `+c` belongs to no hunk"),
     (hunk("@@ -1 +1 @@", "-a", "+b", "", "+c"), "line 7 of the patch: `+c` belongs to no hunk"),
     (hunk("@@ -1 +1 @@", " a"), "line 3 of the patch: The hunk changes nothing"),
-    (hunk("@@ -1 +1 @@", "\\ No newline at end of file", "-a", "+b"), "does not fit the lines below it"),
+    (hunk("@@ -1 +1 @@", "\\ No newline at end of file", "-a", "+b"), "does not match the lines below it"),
     (hunk("@@ -1,1 +1,2 @@", " a", "\\ No newline at end of file", "+b"), "a line that is not the last one"),
-    ("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-\ud800\n+b\n", "line 4 of the patch: Half a character"),
+    ("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-\ud800\n+b\n", "line 4 of the patch: The text contains half of a character"),
 ]
 
 

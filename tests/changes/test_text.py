@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.changes.text import TextForm, read_text, shown, write_text
+from callgate.changes import text as text_module
+from callgate.changes.nearest import LINE_END
+from callgate.changes.text import TextForm, read_guessed, read_lines, read_text, shown, write_text
 from tests.rows import rows
 
 MARKS = (b"", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
@@ -107,6 +109,50 @@ def test_half_a_character_is_shown_by_its_number_and_not_written() -> None:
 def test_a_form_names_its_encoding() -> None:
     assert [str(TextForm()), str(TextForm(bom=True)), str(TextForm("utf-16-le", True))] == [
         "utf-8",
-        "utf-8 with a mark",
+        "utf-8 with a byte order mark",
         "utf-16-le",
     ]
+
+
+PIECES = st.lists(
+    st.tuples(st.sampled_from(["", "a", "é", "😀", "\u2028"]), st.sampled_from(["\n", "\n", "\r\n", "\r", ""])),
+    max_size=12,
+)
+PLAIN = st.builds(
+    lambda lines, end: "".join(line + end for line in lines),
+    st.lists(st.text("aé😀", max_size=3), max_size=12),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+)
+STRAY = st.lists(st.sampled_from([b"a", b"\xe9", b"\xc3\xa9", b"\n", b"\r\n", b"\0"]), max_size=12).map(b"".join)
+
+
+@given(
+    st.sampled_from(MARKS),
+    STRAY
+    | st.builds(
+        lambda text, encoding: text.encode(encoding),
+        PLAIN | PIECES.map(lambda found: "".join(map("".join, found))),
+        st.sampled_from(["utf-8", "utf-16-le", "utf-16-be"]),
+    ),
+    st.integers(1, 14),
+    st.integers(1, 5),
+    st.sampled_from([1, 3, 1 << 20]),
+)
+def test_lines_of_a_large_file_are_those_of_the_whole_text(
+    mark: bytes, rest: bytes, first: int, count: int, block: int
+) -> None:
+    data = mark + rest
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_module, "_BLOCK", block)
+        made = read_lines(data)
+        whole = read_guessed(data)
+        if whole is None or made is None:
+            assert whole is None
+            assert made is None
+            return
+        text, form = whole
+        expected = LINE_END.split(text) if form.newline == "mixed" else text.split("\n")
+        expected = expected[:-1] if not expected[-1] else expected
+        assert (made.form, made.total) == (form, len(expected))
+        assert made.some(first, count) == expected[first - 1 : first - 1 + count]
+        assert made.has_stray_bytes == any("\udc80" <= char <= "\udcff" for char in text)

@@ -84,24 +84,34 @@ def test_an_edit_that_somebody_has_changed_again_is_a_conflict_with_its_lines(st
 @pytest.mark.parametrize(
     ("first", "change", "later", "conflict"),
     [
-        ({}, FileChange("a", None, b"1"), {"a": b"2"}, "a: it was created by this change, and has been changed"),
+        (
+            {},
+            FileChange("a", None, b"1"),
+            {"a": b"2"},
+            "a: the file was created by this change, and has changed since then",
+        ),
         ({}, FileChange("a", None, b"1"), {"a": None}, None),
         (
             {"a": b"1"},
             FileChange("a", b"1", None),
             {"a": b"2"},
-            "a: it was deleted by this change, and another",
+            "a: the file was deleted by this change, and another",
         ),
         ({"a": b"1"}, FileChange("a", b"1", None), {"a": b"1"}, None),
-        ({"a": b"1"}, FileChange("a", b"1", b"2"), {"a": None}, "a: it is not there any more"),
+        ({"a": b"1"}, FileChange("a", b"1", b"2"), {"a": None}, "a: the file does not exist any more"),
         (
             {"a": b"1"},
             FileChange("b", b"1", b"1", source="a"),
             {"a": b"9"},
-            "a: it was moved away by this change",
+            "a: the file was moved away by this change",
         ),
-        ({"a": b"1"}, FileChange("b", b"1", b"2", source="a"), {"b": None}, "b: it is not there any more"),
-        ({"a": b"1\0"}, FileChange("a", b"1\0", b"2\0"), {"a": b"3\0"}, "a: both sides changed it, and it is not text"),
+        ({"a": b"1"}, FileChange("b", b"1", b"2", source="a"), {"b": None}, "b: the file does not exist any more"),
+        (
+            {"a": b"1\0"},
+            FileChange("a", b"1\0", b"2\0"),
+            {"a": b"3\0"},
+            "a: both sides changed the file, and it is not text",
+        ),
     ],
 )
 def test_what_others_did_since_is_never_lost(
@@ -158,7 +168,7 @@ def test_what_a_conflict_holds_back_holds_back_what_was_before_it(stage: Stage) 
     every = [stage.apply(FileChange("a", b"1\n", b"2\n")), stage.apply(FileChange("a", b"2\n", b"3\n"))]
     (stage.root / "a").write_bytes(b"mine\n")
     conflicts = stage.undo(*every)
-    assert conflicts == ("a: line 1 was changed by both", "a: a later change of it could not be taken back")
+    assert conflicts == ("a: line 1 was changed by both", "a: a later change of the file could not be undone")
     assert (stage.root / "a").read_bytes() == b"mine\n"
 
 
@@ -167,7 +177,7 @@ def test_large_files_go_back_whole_or_not_at_all(stage: Stage) -> None:
     put(stage.root, "a", old)
     kept = stage.apply(FileChange("a", old, new))
     (stage.root / "a").write_bytes(new + b"1")
-    assert stage.undo(kept) == ("a: it has been changed since, and it is too large to be merged",)
+    assert stage.undo(kept) == ("a: the file has changed since then, and is too large to merge",)
     (stage.root / "a").write_bytes(new)
     assert stage.undo(kept) == ()
     assert (stage.root / "a").read_bytes() == old
@@ -178,7 +188,7 @@ def test_links_go_back_too(stage: Stage) -> None:
     kept = stage.apply(FileChange("a", b"old", b"new", link=True))
     (stage.root / "a").unlink()
     (stage.root / "a").symlink_to("mine")
-    assert stage.undo(kept) == ("a: it leads elsewhere since",)
+    assert stage.undo(kept) == ("a: the target of the link has changed since then",)
     (stage.root / "a").unlink()
     put(stage.root, "a", b"file")
     assert stage.undo(kept) == ("a: it is no symbolic link any more",)

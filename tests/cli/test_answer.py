@@ -63,7 +63,7 @@ def given(log: Path) -> Confirmation:
 def test_an_answer_is_taken_and_what_becomes_of_it_is_said(desk: Desk) -> None:
     log = asks(desk)
     ran = desk.good("answer", "latest", "c1", "yes")
-    said = f"yes to write (call c1) of session {log.stem}: it takes effect when the session is resumed"
+    said = f"yes to write (call c1) of session {log.stem}: the answer applies when the session is resumed"
     assert " ".join(ran.out.split()) == said
     assert given(log) == question().yes(door="callgate answer")
 
@@ -72,13 +72,13 @@ def test_a_running_session_is_left_the_answer(desk: Desk, other: Program) -> Non
     log = asks(desk)
     other.ask(do="hold", log=str(log))
     ran = desk.good("answer", "latest", "no", "--note", "not now")
-    assert f"it takes effect in the running session (process {other.pid}" in " ".join(ran.out.split())
+    assert f"the answer applies now, in the running session (process {other.pid}" in " ".join(ran.out.split())
     (waiting,) = waiting_answers(log).answers.values()
     assert (waiting.outcome, waiting.note) == ("no", "not now")
     assert "answered: no, by person at callgate answer; not applied yet" in " ".join(desk.good("answer").out.split())
     again = desk.run("answer", "latest", "yes")
     assert (again.code, again.out) == (1, "")
-    assert again.err == "callgate: call c1 was answered already: no, by person at callgate answer\n"
+    assert again.err == "callgate: call c1 was already answered: no, by person at callgate answer\n"
 
 
 CASES: dict[str, tuple[tuple[str, ...], Confirmation]] = {
@@ -170,7 +170,7 @@ def test_a_second_answer_is_refused_and_told_whose_the_first_was(desk: Desk) -> 
     assert desk.run("answer", "latest", "c1", "no") == (
         1,
         "",
-        "callgate: call c1 was answered already: yes, by person at callgate answer\n",
+        "callgate: call c1 was already answered: yes, by person at callgate answer\n",
     )
     assert len(on_record(log)) == 1
 
@@ -213,7 +213,7 @@ def test_without_a_question_there_is_nothing_to_answer(desk: Desk) -> None:
 
 def test_a_session_that_is_not_there_is_1(desk: Desk) -> None:
     assert desk.run("answer").code == 1
-    assert desk.run("answer", "nowhere", "yes") == (1, "", "callgate: there is no session of this workspace yet\n")
+    assert desk.run("answer", "nowhere", "yes") == (1, "", "callgate: this workspace has no sessions yet\n")
 
 
 # ---- usage --------------------------------------------------------------------------------------------------------
@@ -302,12 +302,12 @@ def rich(**more: Any) -> Question:
 def test_a_question_shows_everything_a_person_needs(desk: Desk) -> None:
     log = asks(desk, question("c2", "b.py"), rich(path=()))
     lines = shown(desk)
-    assert lines[0] == f"2 questions are open in session {log.stem}; nobody has it open"
+    assert lines[0] == f"2 questions are open in session {log.stem}; no process has it open"
     after = lines[lines.index(f"? write  {SIGN}  c1") + 1 :]
     assert after == [
-        "asked by default (user, settings.toml:12): write may change something",
+        "asked because of default (user, settings.toml:12): write may change something",
         "risk: it removes files",
-        "since 2023-11-14 22:13:20 UTC, counts as no from 2023-11-14 22:14:20 UTC on",
+        "since 2023-11-14 22:13:20 UTC, denied without an answer at 2023-11-14 22:14:20 UTC",
         'path: "a.py"',
         "change: edit two files",
         "replace a.py",
@@ -320,7 +320,7 @@ def test_a_question_shows_everything_a_person_needs(desk: Desk) -> None:
         "not text: nothing before, 2 bytes (b413f47d) after",
         "delete old.txt",
         "not text: 2 bytes (e4688624) before, nothing after",
-        "always would cover",
+        '"always" allows one of',
         "1  exactly these arguments",
         "2  any call of write",
         f"callgate answer {log.stem} {SIGN} yes|no|always",
@@ -396,10 +396,10 @@ def test_a_change_that_takes_too_long_to_compare_is_measured(desk: Desk) -> None
 def test_masked_arguments_are_pointed_out_and_only_no_can_be_said(desk: Desk) -> None:
     log = asks(desk, replace(question(), arguments={"path": "[masked:private_key]"}))
     lines = shown(desk)
-    assert "Secrets are masked here, so yes has to be said where the session runs." in lines
+    assert "Secrets are masked here, so only the program that runs the session can accept a yes." in lines
     assert lines[-1] == f"callgate answer {log.stem} {SIGN} no"
     ran = desk.run("answer", "latest", "yes")
-    assert (ran.code, "masked on record" in ran.err) == (1, True)
+    assert (ran.code, "masked in the log" in ran.err) == (1, True)
     desk.good("answer", "latest", "no")
 
 
@@ -468,8 +468,8 @@ def test_fields_are_answered_by_number_or_in_own_words(desk: Desk, case: str) ->
 def test_picks_that_do_not_fit_are_refused_before_anything_is_on_record(desk: Desk) -> None:
     log = asks(desk, question(asks=ASKS, choices=()))
     rows = {
-        ("yes",): "there are 2 questions and 0 answers: answer each, in their order",
-        ("yes", "--pick", "1"): "there are 2 questions and 1 answers: answer each, in their order",
+        ("yes",): "there are 2 questions and 0 answers: give one answer for each question, in order",
+        ("yes", "--pick", "1"): "there are 2 questions and 1 answers: give one answer for each question, in order",
         ("yes", "--pick", "3", "--pick", "1"): "question 1 has no option 3; to answer with this text, write =3",
         ("yes", "--pick", "1,2", "--pick", "1"): "Colour: only one option can be chosen",
     }

@@ -46,13 +46,13 @@ def test_changes_are_listed_newest_first_with_what_became_of_them(works: Works, 
 
 def test_a_session_without_changes_says_so(works: Works, desk: Desk) -> None:
     log = works.session()
-    assert desk.good("changes").out == f"No change of session {log.stem} is kept.\n"
+    assert desk.good("changes").out == f"Session {log.stem} has no stored changes.\n"
     assert desk.good("changes", "--all").out == "No session of this folder has changed a file.\n"
     assert desk.good("changes", "--json").out == ""
 
 
 def test_a_folder_without_sessions_is_a_failure(desk: Desk) -> None:
-    assert desk.run("changes") == (1, "", "callgate: there is no session of this workspace yet\n")
+    assert desk.run("changes") == (1, "", "callgate: this workspace has no sessions yet\n")
     gone = desk.run("changes", "./gone.jsonl")
     assert (gone.code, gone.err) == (1, "callgate: gone.jsonl cannot be opened: No such file or directory\n")
 

@@ -59,7 +59,7 @@ def test_a_value_is_set_read_back_and_removed_and_comments_stay(person: Person) 
     [
         (("limits.max_turns", "many"), "limits.max_turns must be a whole number above 0, not 'many'"),
         (("mode", "wild"), "mode must be one of"),
-        (("limits.max_turn", "3"), "there is no setting 'limits.max_turn': did you mean limits.max_turns?"),
+        (("limits.max_turn", "3"), "unknown setting 'limits.max_turn': did you mean limits.max_turns?"),
         (("max_turns", "3"), "did you mean limits.max_turns?"),
         (("providers.*.base_url", "http://a"), "replace the star by a name in"),
         (("hooks.Stop.command", "make"), "callgate config edit --user"),
@@ -144,7 +144,7 @@ def test_the_layer_that_counts_is_said_when_it_is_not_the_one_that_was_changed(p
     assert "does not count" not in said
     said = person.good("config", "set", "--local", "mode", "accept_edits").out
     assert "It has no effect, because this value has priority: default (default)." in said
-    assert "it can only be made stricter here" in said
+    assert "a repository can only make" in said
     assert "say --user or --local" in person.bad(2, "config", "set", "--user", "--local", "mode", "plan")
     for name, value, why in (
         ("permissions.allow", "Bash(ls:*)", "allow rules are ignored"),
@@ -256,7 +256,7 @@ def test_the_files_of_each_layer_are_named_there_or_not(person: Person) -> None:
     ]
     text = person.good("config", "path").out
     assert f"user     {file}\n" in text
-    assert text.count("(not there)") == 3
+    assert text.count("(not found)") == 3
 
 
 def test_an_edited_file_is_checked_and_kept_whatever_is_in_it(person: Person) -> None:

@@ -63,11 +63,11 @@ def test_lines_show_the_text_the_calls_the_diffs_and_the_kills(records: dict[str
         "    exit 1: expected 7 USD, found 7 EUR",
         "    There is no tool named 'raed'. Did you mean read?",
         "    Not run: the message was cut off before its end. Send the call again.",
-        "    Outcome unknown: it had started when the program ended. Check before repeating it.",
+        "    Outcome unknown: the program ended while this call was running. Check before you repeat it.",
         "    +def total_of(items):",
-        "    Nothing was changed, because files are not as the preview found them: cart.py: has other",
-        "    total → total_of and 1 more was cut short when a program ended; it is finished now",
-        "    taken back: total → total_of and 1 more (3 files, +6 −6)",
+        "    Nothing was changed, because files have changed since the preview: cart.py: has different",
+        "    total → total_of and 1 more was interrupted when Callgate ended and is now finished",
+        "    undone: total → total_of and 1 more (3 files, +6 −6)",
     )
     assert [line for line in wanted if line not in lines] == []
     assert sum("was killed: it ended with -9. Another one opens its session." in line for line in lines) == 2
@@ -151,7 +151,7 @@ SPOILED: tuple[tuple[Play, str, Spoil], ...] = (
     (rewrite.PLAY, "killed between", lambda it: replace(it, exit_codes=[0])),
     (rewrite.PLAY, "Opened again", other_file("recovered", "cart.py")),
     (rewrite.PLAY, "Opened again", without(lambda event: isinstance(event, Noted))),
-    (rewrite.PLAY, "taken back", other_file("reverted", "cart.py")),
+    (rewrite.PLAY, "is undone", other_file("reverted", "cart.py")),
 )
 
 

@@ -26,7 +26,7 @@ def test_one_session_reads_asks_rewrites_is_killed_and_resumed(command: list[str
     ran = subprocess.run(command, env=environment(tmp_path / "tmp"), capture_output=True, encoding="utf-8", timeout=100)
     assert (ran.returncode, ran.stderr) == (0, "")
     wanted = (
-        "Edit: asks: it changes README.md",
+        "Edit: asks: no rule covers changes of README.md",
         "    +All prices are in EUR.",
         "    +def total_of(items):",
         "staged: total → total_of: applied",

@@ -218,7 +218,7 @@ def test_the_window_of_a_local_server_is_reported(window: int, small: bool, pers
     with serving(reply, reply) as server:
         person.user(f"models.default = 'llamacpp/qwen3'\n[providers.llamacpp]\nbase_url = '{server.url}/v1'\n")
         found = one("model")
-    assert f"{window:,} tokens of context" in found.saw
+    assert f"{window:,} tokens of context, reported by the server (/v1/models)" in found.saw
     assert ("short prompt and fewer tools" in found.saw) is small
 
 

@@ -55,7 +55,7 @@ def test_a_reminder_to_the_model_is_not_told_as_the_words_of_a_person() -> None:
     assert line == "00:00:00  reminder to the model: The user took back a.py."
     (entry,) = read_page(Exported("s", "", "", (reminder,)))
     assert isinstance(entry, Mark)
-    assert (entry.text, entry.body) == ("A reminder to the model, which no person wrote", "The user took back a.py.")
+    assert (entry.text, entry.body) == ("A reminder to the model, added by Callgate", "The user took back a.py.")
 
 
 def test_what_was_rewound_is_told_too(desk: Desk) -> None:

@@ -46,6 +46,23 @@ def test_the_version_is_that_of_the_package() -> None:
     assert (ran.returncode, ran.stdout) == (0, f"callgate {callgate.__version__}\n")
 
 
+def test_the_version_is_printed_without_loading_the_command_line() -> None:
+    program = "import sys; sys.argv = ['callgate', '--version']; from callgate.__main__ import run; run()"
+    ran = subprocess.run(
+        [sys.executable, "-c", f"{program}; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    version, modules = ran.stdout.splitlines()
+    assert version == f"callgate {callgate.__version__}"
+    assert {name for name in modules.split() if name.startswith("callgate.")} == {
+        "callgate.__main__",
+        "callgate._version",
+    }
+
+
 def test_a_module_in_the_workspace_is_not_loaded_in_place_of_one_of_ours(tmp_path: Path) -> None:
     for name in ("argparse", "tomllib", "pydantic", "difflib"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('loaded from the workspace')")
@@ -72,7 +89,7 @@ def test_the_help_is_short_and_lists_every_command_once_under_a_topic() -> None:
     assert len(lines) <= 45
     assert max(map(len, lines)) <= 80
     assert re.findall(r"^  ([a-z]+)  ", ran.stdout, re.MULTILINE) == COMMANDS
-    assert "0 done, 1 failed, 2 usage, 3 a question waits" in " ".join(ran.stdout.split())
+    assert "0 done, 1 failed, 2 usage, 3 a question is open" in " ".join(ran.stdout.split())
     assert "callgate -p --help" in ran.stdout
     narrow = run("--help", environment={"COLUMNS": "60"}).stdout
     assert max(map(len, narrow.splitlines())) <= 60
@@ -171,6 +188,26 @@ def test_no_word_that_leads_elsewhere_is_a_command() -> None:
         ),
         (("d\x1bmo",), "callgate: there is no command 'd\\x1bmo'; did you mean demo?"),
         (("--foo",), "callgate: --foo is not known here; see callgate --help"),
+        (("--versoin",), "callgate: --versoin is not known here, did you mean --version; see callgate --help"),
+        (("--VERSION",), "callgate: --VERSION is not known here, did you mean --version; see callgate --help"),
+        (("-V",), "callgate: -V is not known here, did you mean callgate --version; see callgate --help"),
+        (("mcp", "-v"), "callgate mcp: -v is not known here, did you mean callgate --version; see callgate mcp --help"),
+        (("--hlep",), "callgate: --hlep is not known here, did you mean --help; see callgate --help"),
+        (("--Continue",), "callgate: --Continue is not known here, did you mean --continue; see callgate --help"),
+        (("--resmue",), "callgate: --resmue is not known here, did you mean --resume; see callgate --help"),
+        (
+            ("doctor", "--onlin"),
+            "callgate doctor: --onlin is not known here, did you mean --online; see callgate doctor --help",
+        ),
+        (
+            ("session", "list", "--JSON"),
+            "callgate session list: --JSON is not known here, did you mean --json; see callgate session list --help",
+        ),
+        (
+            ("-p", "--output-fromat", "json", "x"),
+            "callgate -p: --output-fromat is not known here, did you mean --output-format or --input-format;"
+            " see callgate -p --help",
+        ),
         (("--modle", "x"), "callgate: --modle is not known here, did you mean --mode or --model; see callgate --help"),
         (("version",), "callgate: there is no command 'version'; say callgate --version"),
         (("resume",), "callgate: there is no command 'resume'; say callgate --resume"),

@@ -40,12 +40,12 @@ def test_the_whole_chain_is_printed(person: Person) -> None:
     lines = person.good("policy", "explain", "Bash", "rm -rf build").lines
     assert lines[:4] == ["Bash", "  command: rm -rf build", f"deny  by Bash(rm:*) (user, {file}:5)", "      use trash"]
     assert lines[4:7] == ["checks, in order", "  - settings: nothing", "  > deny rules: deny, use trash"]
-    assert "  - default: not asked any more" in lines
+    assert "  - default: not reached" in lines
     assert lines[lines.index("rules about Bash") + 1 :] == [
         f"  +  deny Bash(rm:*) (user, {file}:5)",
-        "      applies: rm -rf build is rm:*",
+        "      applies: rm -rf build matches rm:*",
         f"  -  ask Bash(git push:*) (user, {file}:3)",
-        "      does not apply: no command in it is what the rule is about",
+        "      does not apply: no command of the call matches the rule",
         f"  -  allow Bash(git log:*) (user, {file}:2)",
         "      does not apply: no rule covers rm",
     ]
@@ -164,7 +164,7 @@ def test_hooks_are_named_and_not_run(person: Person) -> None:
     ran = person.work / "ran"
     person.user(f'[[hooks.PreToolUse]]\ncommand = "touch {ran}"\nif = "Bash(make:*)"')
     found = explained(person, "Bash", "make")
-    assert {"check": "hooks", "said": "answers only when the call is made", "decided": False} in found["checks"]
+    assert {"check": "hooks", "said": "decides only when the call is made", "decided": False} in found["checks"]
     assert not ran.exists()
     found = explained(person, "Bash", "ls")
     assert {"check": "hooks", "said": "nothing", "decided": False} in found["checks"]
@@ -177,7 +177,7 @@ def test_remembered_answers_count(person: Person) -> None:
     assert found["rule"] == "policy deny Bash(make:*) [project]"
     lines = person.good("policy", "explain", "Bash", "make all").lines
     assert lines[2] == "deny  by policy deny Bash(make:*) [project]"  # its name has the effect and the scope already
-    assert lines[-2:] == ["  +  policy deny Bash(make:*) [project]", "      applies: make all is make:*"]
+    assert lines[-2:] == ["  +  policy deny Bash(make:*) [project]", "      applies: make all matches make:*"]
 
 
 def test_the_risk_is_shown(person: Person) -> None:
@@ -238,9 +238,9 @@ def test_no_settings_are_sound(person: Person) -> None:
     [
         ("mode = 'bypas'", 1, "mode must be one of default"),
         ("\n[permissions]\nalow = []", 3, "did you mean allow?"),
-        ("[permissions]\ndeny = ['Bash(ls']", 2, "the deny rule Bash(ls cannot be read: the closing bracket"),
+        ("[permissions]\ndeny = ['Bash(ls']", 2, "the deny rule Bash(ls is invalid: the closing bracket"),
         ("[permissions]\ndeny = [\n{rule = 'Bash(rm:*)', match = ['ls']}]", 3, "a self-test of Bash(rm:*) fails"),
-        ("[[hooks.Stop]]\n", 1, "a hook has exactly one of command, python and url"),
+        ("[[hooks.Stop]]\n", 1, "a hook must have exactly one of command, python and url"),
         ("x =", 1, "this is not TOML"),
     ],
     ids=["mode", "key", "rule", "self-test", "hook", "toml"],
@@ -271,18 +271,18 @@ def test_what_is_ignored_is_told_with_the_reason(person: Person) -> None:
     person.project('mode = "bypass"\n[permissions]\nallow = ["Bash"]\n[[hooks.Stop]]\ncommand = "true"')
     out = " ".join(person.good("policy", "check").out.split())
     assert "4 notes: ignored, or probably not intended" in out
-    assert "settings.toml:3: allow rules are ignored, because a repository can only tighten" in out
-    assert "settings.toml:4: hooks do nothing before this folder is trusted" in out
+    assert "settings.toml:3: allow rules are ignored, because a repository can only add restrictions" in out
+    assert "settings.toml:4: hooks are not run until you trust this folder" in out
     assert "settings.toml:1: mode = 'bypass' is ignored" in out
-    assert "settings.toml:2: allow Bash(make): it has expired" in out
+    assert "settings.toml:2: allow Bash(make): the rule has expired" in out
 
 
 @pytest.mark.spec("GATE-1")
 def test_a_rule_that_is_hardly_meant_that_way_is_noted_and_closes_nothing(person: Person) -> None:
     person.user('[permissions]\nallow = ["Bash(git*)", "Bash(* --version)"]\ndeny = ["Edit(*.{ts,tsx})"]')
     out = " ".join(person.good("policy", "check").out.split())
-    assert "settings.toml:2: allow Bash(git*): a star in the place of the program allows nothing: write Bash(git" in out
-    assert "settings.toml:3: deny Edit(*.{ts,tsx}): braces are part of the name here" in out
+    assert "settings.toml:2: allow Bash(git*): a star instead of the program allows nothing: write Bash(git" in out
+    assert "settings.toml:3: deny Edit(*.{ts,tsx}): braces are not expanded" in out
     assert "3 notes" in out
     assert "nothing else is wrong" in out
 
@@ -292,7 +292,7 @@ def test_a_rule_on_a_server_whose_name_is_nearly_that_of_a_configured_one_is_not
     (person.config / "mcp.json").write_text('{"mcpServers": {"every": {"command": "no-such-program"}}}')
     out = " ".join(person.good("policy", "check").out.split())
     assert "1 note:" in out
-    assert "settings.toml:2: allow mcp__evry: there is no such server: if every is meant, write mcp__every" in out
+    assert "settings.toml:2: allow mcp__evry: unknown MCP server: did you mean mcp__every?" in out
 
 
 @pytest.mark.spec("HOOK-5")

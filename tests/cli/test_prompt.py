@@ -36,8 +36,8 @@ def test_text_is_what_the_model_gets(person: Person) -> None:
     assert ran.out.startswith("Only this.\n\n# Calls\n")
     assert "Plan mode is on" in ran.out
     assert "ExitPlanMode" not in ran.out
-    assert "No person watches" not in ran.out
-    assert "No person watches" in person.run("prompt", "show", "--unattended").out
+    assert "No user watches" not in ran.out
+    assert "No user watches" in person.run("prompt", "show", "--unattended").out
 
 
 def test_a_repository_that_is_not_trusted_gives_information_alone(person: Person) -> None:

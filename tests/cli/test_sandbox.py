@@ -43,7 +43,7 @@ def test_run_ends_as_a_shell_does(person: Person) -> None:
 def test_run_needs_a_command(person: Person) -> None:
     ran = person.run("sandbox", "run", "--")
     assert ran.code == 2
-    assert "say which command: callgate sandbox run -- COMMAND" in ran.err
+    assert "name a command: callgate sandbox run -- COMMAND" in ran.err
 
 
 def test_a_data_folder_in_the_workspace_is_no_place_for_a_proof(
@@ -52,7 +52,7 @@ def test_a_data_folder_in_the_workspace_is_no_place_for_a_proof(
     monkeypatch.setenv("CALLGATE_DATA_DIR", str(person.work / "data"))
     ran = person.run("sandbox", "run", "--", "true")
     assert ran.code == 1
-    assert "lies in the workspace, where a command could write the proof itself" in ran.err
+    assert "is in the workspace, where commands can write: set CALLGATE_DATA_DIR to another folder" in ran.err
 
 
 @pytest.mark.spec("GATE-13")
@@ -60,9 +60,9 @@ def test_explain_judges_a_command_as_a_session_does(person: Person) -> None:
     assert "ask" in person.run("policy", "explain", "Bash", "npm test").out
     keep_proof(person)
     said = person.run("policy", "explain", "Bash", "npm test").out
-    assert "it runs inside the sandbox" in said
+    assert "runs in the sandbox" in said
     person.user("[sandbox]\nauto_allow = false")
-    assert "it runs inside the sandbox" not in person.run("policy", "explain", "Bash", "npm test").out
+    assert "runs in the sandbox" not in person.run("policy", "explain", "Bash", "npm test").out
 
 
 @pytest.mark.slow

@@ -159,7 +159,7 @@ def test_a_session_of_another_folder_is_found_by_its_id_or_a_beginning_of_it(des
 @pytest.mark.parametrize("command", [("show",), ("export", "--format", "html"), ("verify",), ("lock",)])
 def test_a_session_that_is_not_there_is_one_line_that_says_what_to_do(command: tuple[str, ...], desk: Desk) -> None:
     ran = desk.run("session", *command)
-    assert (ran.code, ran.out, ran.err) == (1, "", "callgate: there is no session of this workspace yet\n")
+    assert (ran.code, ran.out, ran.err) == (1, "", "callgate: this workspace has no sessions yet\n")
     desk.session("Fix the tests")
     ran = desk.run("session", *command, "Fix the test")
     assert (ran.code, ran.out) == (0, ran.out)
@@ -171,7 +171,7 @@ def test_a_session_that_is_not_there_is_one_line_that_says_what_to_do(command: t
     desk.go("elsewhere")
     ran = desk.run("session", *command)
     assert ran.err == (
-        "callgate: there is no session of this workspace yet; "
+        "callgate: this workspace has no sessions yet; "
         "`callgate session list --all` lists the sessions of all folders\n"
     )
 
@@ -271,8 +271,8 @@ def test_a_beginning_that_several_have_is_not_enough(desk: Desk) -> None:
         ),
         (
             ("session", "verify", "--head", "abc"),
-            "callgate session verify: argument --head: must be a head that verify printed, 32 hexadecimal digits, "
-            "not 'abc'; see callgate session verify --help",
+            "callgate session verify: argument --head: must be a head printed by `callgate session verify`, "
+            "32 hexadecimal digits, not 'abc'; see callgate session verify --help",
         ),
         (
             ("session", "verify", "--all", "x"),

@@ -170,7 +170,7 @@ def test_damage_is_said_at_the_top_with_its_place(desk: Desk) -> None:
     log.write_bytes(b"".join((*lines[:3], b"x" * 20 + b"\n", *lines[3:])))
     at = len(b"".join(lines[:3]))
     (said,) = [line for line in desk.good("session", "show").lines if line.startswith("!")]
-    assert f"20 damaged bytes skipped, at offset {at} (20 bytes: it does not end as a line should)" in said
+    assert f"20 damaged bytes skipped, at offset {at} (20 bytes: its end is invalid)" in said
     assert f"callgate session verify {log.stem}" in said
     ran = desk.run("session", "show", "--json")
     assert ran.code == 0

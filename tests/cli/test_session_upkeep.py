@@ -43,7 +43,7 @@ def test_a_changed_and_a_removed_line_are_1_and_named(desk: Desk) -> None:
     assert (ran.code, ran.err) == (1, "")
     assert ran.lines[0] == f"{log.stem}: not sound, 2 faults"
     offset = len(b"".join(lines[:5]))
-    assert ran.lines[1] == f"  line 6 (n 6, offset {offset}): changed or torn: its checksum does not fit"
+    assert ran.lines[1] == f"  line 6 (n 6, offset {offset}): changed or torn: its checksum does not match"
     assert ran.lines[2].endswith(": removed: n 9 should stand before line 9")
 
 
@@ -118,7 +118,7 @@ def test_a_copy_elsewhere_is_verified_by_its_path(desk: Desk) -> None:
     (log.with_name("20250101-000000-00000000.jsonl")).write_bytes(log.read_bytes())
     ran = desk.run("session", "verify", "20250101-000000-00000000")
     assert ran.code == 1
-    assert "of another session" in ran.lines[1]
+    assert "to another session" in ran.lines[1]
 
 
 @pytest.mark.spec("TRS-5")
@@ -188,7 +188,7 @@ def test_old_sessions_and_litter_are_removed_and_counted(desk: Desk) -> None:
     assert ran.out == planned.out.replace("would remove", "removed")
     assert ran.lines[0].startswith(f"removed session {old.stem}, ")
     assert ran.lines[0].endswith("kB, last used 2023-11-14 22:13:20 UTC")
-    assert ran.lines[1] == f"removed {old.parent / 'gone.index'}: its session is gone"
+    assert ran.lines[1] == f"removed {old.parent / 'gone.index'}: its session was removed"
     assert ran.lines[2].startswith("removed 1 session and 1 leftover, ")
     assert (old.exists(), young.exists()) == (False, True)
 

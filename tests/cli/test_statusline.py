@@ -29,7 +29,7 @@ def test_the_command_of_the_settings_gets_the_sample(person: Person) -> None:
 def test_a_failure_says_what_would_be_shown(person: Person) -> None:
     failed = person.run("statusline", "test", "--command", "exit 3")
     assert failed.code == 1
-    assert "The command ended with code 3: the previous line would stay." in failed.out
+    assert "The command exited with code 3: the previous line would stay." in failed.out
     assert "exit code 3, " in failed.out
     silent = person.run("statusline", "test", "--command", ":")
     assert "It printed nothing: the line would be empty." in silent.out
@@ -40,7 +40,7 @@ def test_the_outcome_and_the_sample_are_json_on_demand(person: Person) -> None:
     outcome = json.loads(person.run("statusline", "test", "--json", "--command", "echo hi; echo no >&2; exit 1").out)
     assert {**outcome, "milliseconds": 0} == {
         "lines": [],
-        "failure": "ended with code 1",
+        "failure": "exited with code 1",
         "exit_code": 1,
         "timed_out": False,
         "stderr": "no\n",
@@ -57,4 +57,4 @@ def test_without_a_command_it_says_how_to_set_one_and_why_one_was_skipped(person
     folder = person.work / ".callgate"
     folder.mkdir(exist_ok=True)
     (folder / "settings.toml").write_text("[statusline]\ncommand = 'theirs'\n")
-    assert "it does nothing before this folder is trusted" in person.run("statusline", "test").err
+    assert "settings of this folder are not used until you trust it" in person.run("statusline", "test").err

@@ -37,7 +37,7 @@ def shown(person: Person, *words: str) -> str:
 
 
 def trusted(person: Person) -> bool:
-    return "nothing before" not in person.run("policy", "check").out
+    return "until you trust" not in person.run("policy", "check").out
 
 
 # ---- show ---------------------------------------------------------------------------------------------------------
@@ -62,12 +62,12 @@ def test_a_folder_without_such_files_has_nothing_to_trust(person: Person) -> Non
         "The folder needs no trust: it contains no settings, hooks or other commands.",
     ]
     ran = person.run("trust", "add")
-    assert (ran.code, ran.err) == (1, "callgate: not trusted: there is nothing in this folder to trust\n")
+    assert (ran.code, ran.err) == (1, "callgate: not trusted: nothing in this folder needs trust\n")
 
 
 def test_rules_alone_do_nothing_by_themselves(person: Person) -> None:
     person.project('[permissions]\ndeny = ["Bash(rm:*)"]')
-    assert "  does nothing by itself" in person.good("trust", "show").lines
+    assert "  has no further effects" in person.good("trust", "show").lines
 
 
 def test_what_changed_since_is_shown_as_a_difference(folder: Person) -> None:
@@ -162,7 +162,7 @@ def test_a_fingerprint_that_is_none_is_a_fault_of_the_words(folder: Person, give
 def test_trust_is_not_kept_where_a_repository_could_bring_it_along(folder: Person) -> None:
     folder.set("CALLGATE_DATA_DIR", str(folder.work / "data"))
     for words in (("show",), ("add",), ("list",), ("revoke",)):
-        assert "lies in the workspace, so trust does not count" in folder.bad(1, "trust", *words)
+        assert "is in the workspace, so it cannot store trust" in folder.bad(1, "trust", *words)
 
 
 # ---- list and revoke ----------------------------------------------------------------------------------------------

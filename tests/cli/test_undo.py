@@ -281,7 +281,7 @@ def test_what_changes_between_the_question_and_the_answer_is_noticed(
     monkeypatch.setattr("builtins.input", meanwhile)
     ran = desk.run("undo")
     assert ran.code == 1
-    assert "Nothing was changed, because files are not as the preview found them: c" in ran.err
+    assert "Nothing was changed, because files have changed since the preview: c" in ran.err
     assert works.get("c") == b"mine"
     assert b"LINE 5" in works.get("b")
 
@@ -327,7 +327,7 @@ def test_programs_hear_of_conflicts(works: Works, desk: Desk) -> None:
     works.put("c", b"mine")
     ran = desk.run("undo", "--yes", "--json")
     assert ran.code == 1
-    assert told(ran)["conflicts"] == ["c: it was created by this change, and has been changed since"]
+    assert told(ran)["conflicts"] == ["c: the file was created by this change, and has changed since then"]
 
 
 # ---- after a crash ------------------------------------------------------------------------------------------------
@@ -350,7 +350,7 @@ def test_what_a_crash_cut_short_is_finished_first_and_then_undone(
     crash(works, log, FileChange("a", b"1", b"2"), FileChange("b", b"1", b"2"), monkeypatch=monkeypatch)
     assert (works.get("a"), works.get("b")) == (b"2", b"1")
     done = desk.good("undo", "--yes")
-    assert done.lines[0] == "half was cut short when a program ended; it is finished now"
+    assert done.lines[0] == "half was interrupted when Callgate ended and is now finished"
     assert done.lines[-1].startswith("undone: 1 change, 2 files")
     assert works.files() == {"a": b"1", "b": b"1"}
 

@@ -125,7 +125,7 @@ async def test_a_fact_is_on_record_and_reaches_the_model_after_a_crash(fact: str
     async with session_on(journal) as session:
         await session.run("one")
         if fact == "a server":
-            session.inform("The server db is connected.")
+            session.controls.inform("The server db is connected.")
         else:
             await session.send(SetMode("plan"))
         copied = MemoryJournal(journal.events, session="s")

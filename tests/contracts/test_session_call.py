@@ -119,7 +119,7 @@ async def test_a_hook_changes_the_result() -> None:
 async def test_an_unknown_tool_and_bad_arguments_are_results() -> None:
     async with session_on() as session:
         assert (await session.call("raed", {}, by="tests")).code == "unknown_tool"
-        with pytest.raises(UsageError, match="no JSON object"):
+        with pytest.raises(UsageError, match="not a JSON object"):
             await session.call("read", {"path": object()}, by="tests")
         with pytest.raises(UsageError, match="by="):
             await session.call("read", {"path": "a"}, by=" ")

@@ -10,24 +10,20 @@ from callgate.conversation.ledger import Ledger
 from callgate.words.calls import Result
 from callgate.words.event_table import LineKind
 from callgate.words.events import (
-    Branched,
     CallArrived,
     CallSettled,
     CallStarted,
-    Compacted,
     Durable,
     MessageAdded,
     MetadataSet,
     ModeSet,
     Noted,
-    ResultReplaced,
-    Rewound,
     RunEnded,
-    Snipped,
     TurnEnded,
     TurnStarted,
 )
 from callgate.words.messages import Message, Role, Text
+from callgate.words.turns import Branched, Compacted, ResultReplaced, Rewound, Snipped
 
 pytestmark = pytest.mark.spec("TRS-1")
 

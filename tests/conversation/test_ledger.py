@@ -31,12 +31,12 @@ from callgate.words.events import (
     PolicyAdded,
     QuestionAnswered,
     QuestionAsked,
-    Rewound,
     TurnEnded,
     TurnStarted,
 )
 from callgate.words.inputs import Answer, Continue, Prompt
 from callgate.words.messages import CallPart, Message, ResultPart, Text, Usage
+from callgate.words.turns import Rewound
 from tests.core.kit import SlowJournal, answer, bash, saying, virtual_host
 
 OK = Result((Text("done"),))

@@ -124,7 +124,7 @@ def test_a_call_without_a_result_is_answered_in_words_until_its_result_comes() -
     stand_in = before[-1].parts[0]
     assert isinstance(stand_in, ResultPart)
     assert stand_in.is_error
-    assert "not known" in str(stand_in.content)
+    assert "may have run" in str(stand_in.content)
     assert "check before repeating" in str(stand_in.content)
     view.add(results("r1", "x", "y"))
     assert legal(view)[-1] is view.messages[-1]

@@ -163,7 +163,7 @@ async def test_an_answer_for_other_arguments_leaves_the_call_pending() -> None:
     wrong = type(wrong)(wrong.call_id, "yes", "0" * 64)
     refusal = desk.executor.answer(wrong)
     assert refusal is not None
-    assert "other arguments" in refusal
+    assert "arguments that differ" in refusal
     assert desk.status("a") is Status.AWAITING_APPROVAL
     assert desk.told(QuestionAnswered) == []
     reply(desk, "a", "no")

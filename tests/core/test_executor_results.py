@@ -117,7 +117,7 @@ async def test_every_id_gets_exactly_one_result_whatever_becomes_of_its_call() -
 async def test_an_id_cannot_be_added_twice() -> None:
     desk = Desk(saying("Good", "fine"))
     desk.add(call("a", "Good"))
-    with pytest.raises(StateError, match="added before"):
+    with pytest.raises(StateError, match="added already"):
         desk.add(call("a", "Good"))
     assert list(await desk.finish()) == ["a"]
 
@@ -140,7 +140,7 @@ async def test_nothing_can_be_added_to_a_closed_message() -> None:
 @pytest.mark.spec("EXE-8")
 async def test_remaining_before_close_is_an_error_of_whoever_drives_the_executor() -> None:
     desk = Desk()
-    with pytest.raises(StateError, match=r"before close"):
+    with pytest.raises(StateError, match=r"close\(\) before"):
         await desk.rest()
 
 

@@ -81,7 +81,7 @@ def test_the_output_of_a_command_that_was_stopped_is_kept(how: str, command: str
     result = asyncio.run(main())
     assert result.code == ("timed_out" if how == "timeout" else "cancelled_by_user")
     assert "begun" in result.text
-    assert ("effects are unknown" in result.text) is (how != "timeout")
+    assert ("may have partly run" in result.text) is (how != "timeout")
     assert (result.details.get(PARTIAL_OUTPUT) is True) is (how != "timeout")
     assert result.effects == "unknown"
     if "seq" in command:
@@ -105,7 +105,7 @@ def test_a_command_that_printed_nothing_has_the_plain_sentence(tmp_path: Path) -
         return desk.result("a")
 
     result = asyncio.run(main())
-    assert result.text.endswith("It was interrupted; its effects are unknown, so check before repeating it.")
+    assert result.text.endswith("The call was interrupted and may have partly run. Check before you repeat it.")
     assert PARTIAL_OUTPUT not in result.details
 
 
@@ -172,5 +172,5 @@ async def test_the_progress_of_a_tool_that_was_stopped_is_kept(how: str, kind: s
     await desk.rest()
     result = desk.result("a")
     opened.set()
-    assert "Its output until then:\nstep 1\nstep 2\n" in result.text
+    assert "Output until then:\nstep 1\nstep 2\n" in result.text
     assert result.details[PARTIAL_OUTPUT] is True

@@ -188,7 +188,7 @@ async def test_a_tool_ignoring_cancellation_does_not_hold_the_turn_past_the_grac
     desk.executor.interrupt()
     await desk.rest()
     assert asyncio.get_running_loop().time() == 2.0
-    assert "interrupted" in desk.result("a").text
+    assert "Interrupted" in desk.result("a").text
     opened.set()
 
 

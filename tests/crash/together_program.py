@@ -38,7 +38,7 @@ from callgate.words.noun import noun
 from callgate.words.traits import Traits, writes
 
 START = "start"
-REFUSED = "Nothing was changed, because files are not as the preview found them: "
+REFUSED = "Nothing was changed, because files have changed since the preview: "
 _STEPS = ("open", "os.rename", "os.link", "os.remove")
 _SIGNS = (".callgate-", ".apply")
 
@@ -168,7 +168,7 @@ def tries_in(said: Iterable[str]) -> list[Tried]:
 
 
 def named_in(why: str) -> set[str]:
-    """The files of which a refusal says that they differ."""
+    """The files of which a refusal says that the contents differ."""
     assert why.startswith(REFUSED), why
     named = set(re.findall(r"(\w+/\d+(?:\.txt)?): ", why))
     assert named, "a refusal names files"

@@ -29,13 +29,13 @@ def anchors(text: str) -> set[str]:
 
 
 def faults(file: Path, root: Path) -> list[str]:
-    """Every link of the file that leads nowhere."""
+    """Every link of the file that has no target."""
     found: list[str] = []
     for target in links(file.read_text(encoding="utf-8")):
         path, _, anchor = target.partition("#")
         place = (file.parent / path).resolve() if path else file
         if not place.exists() or not place.is_relative_to(root):
-            found.append(f"{file.relative_to(root)}: {target}: there is no such file")
+            found.append(f"{file.relative_to(root)}: {target}: the file does not exist")
         elif anchor and place.suffix == ".md" and anchor not in anchors(place.read_text(encoding="utf-8")):
             found.append(f"{file.relative_to(root)}: {target}: there is no such heading")
     return found

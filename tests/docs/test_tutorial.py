@@ -39,7 +39,7 @@ SCRIPT = (
 )
 END = "==end=="
 # Notices that depend on the machine, and on the model of this test.
-NOTICES = ("callgate: no sandbox is in force", "callgate: Unknown model")
+NOTICES = ("callgate: no sandbox is active", "callgate: Unknown model")
 
 
 class Screens:

@@ -6,8 +6,6 @@ made for tools, so it is asked for text, and for an object that the server holds
 
 import asyncio
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +18,7 @@ from callgate.config import Config, load_config
 from callgate.words.events import TextStreamed
 from callgate.words.messages import Message
 from callgate.words.model import RequestLimits, RunOptions
+from tests.e2e.small_server import serving
 
 pytestmark = [
     pytest.mark.slow,
@@ -29,26 +28,13 @@ pytestmark = [
         reason="the small model comes with `sh scripts/setup.sh oracles`",
     ),
 ]
-SERVER = Path(__file__).with_name("small_server.py")
 SHORT = RequestLimits(max_output_tokens=48)
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with subprocess.Popen(
-        [sys.executable, str(SERVER)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as server:
-        assert server.stdout is not None
-        assert server.stdin is not None
-        try:
-            yield server.stdout.readline().strip()
-        finally:
-            server.stdin.close()
-            server.wait(60)
+    with serving("smollm2", 4_096) as found:
+        yield found
 
 
 @pytest.fixture

@@ -9,10 +9,11 @@ from callgate.conversation.ports import Model
 from callgate.core.ports import Run
 from callgate.testing import MemoryHost, PlainTool, ScriptedModel, call, say, turn
 from callgate.testing.script import Scene, ScriptedTurn, stop
-from callgate.words.events import Compacted, Event, Noted, ResultReplaced, RunEnded
+from callgate.words.events import Event, Noted, RunEnded
 from callgate.words.messages import Message, Usage
 from callgate.words.model import Abilities, Request
 from callgate.words.traits import Traits, shared
+from callgate.words.turns import Compacted, ResultReplaced
 from tests.sessions import grouped_session, with_event
 
 SMALL = Abilities(context_tokens=16_000, output_tokens=4_000)
@@ -61,7 +62,7 @@ class Heard:
 
     @property
     def events(self) -> list[Event]:
-        self._session.deliver()
+        self._session.controls.deliver()
         return self._events
 
     @property

@@ -20,7 +20,7 @@ from tests.sessions import grouped_session
 _copies = count(1)
 
 
-UNKNOWN = "Outcome unknown: it had started when the program ended. Check before repeating it."
+UNKNOWN = "Outcome unknown: the program ended while this call was running. Check before you repeat it."
 
 
 class Keep:

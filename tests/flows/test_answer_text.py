@@ -13,9 +13,10 @@ from callgate.conversation.ports import Model
 from callgate.conversation.view import AnswerText
 from callgate.testing import ScriptedModel, call, cut_off, limit, say, think, turn
 from callgate.testing.script import Scene, stop
-from callgate.words.events import Compacted, Durable, MessageAdded, RunEnded, TurnEnded, TurnStarted
+from callgate.words.events import Durable, MessageAdded, RunEnded, TurnEnded, TurnStarted
 from callgate.words.limits import LoopLimits, Retries
 from callgate.words.messages import CallPart, Message, Part, Text, Thinking
+from callgate.words.turns import Compacted
 
 LINES = "- one\n- two\n"
 LONG = "The quick brown fox jumps over the lazy dog and "
@@ -177,7 +178,7 @@ def _holding(*scenes: Scene) -> Session:
 async def test_messages_before_and_after_a_hook_are_one_answer() -> None:
     async with _holding(turn(say("The report.")), turn(say("Chec"), limit()), turn(say("ked."))) as session:
         assert (await session.run("go")).text == "The report.\n\nChecked."
-        assert session.last_answer == "Checked."
+        assert session.controls.last_answer == "Checked."
 
 
 @pytest.mark.spec("TRN-15")

@@ -9,6 +9,7 @@ import pytest
 
 from callgate import Continue, Prompt, QuestionAsked, Session, SessionLimits
 from callgate.core.ports import Run
+from callgate.session.nesting import nesting_of
 from callgate.testing import PlainTool, ScriptedModel, call, settle, turn
 from callgate.transcript.answer_files import AnswerRefused
 from callgate.transcript.masking import Masker
@@ -136,9 +137,9 @@ def test_a_person_is_told_of_a_file_that_should_be_an_answer_and_is_none(tmp_pat
             folder.mkdir(parents=True, mode=0o700)
             (folder / f"{'0' * 32}.json").write_text("{}")
             for _ in range(2):
-                mailbox: Any = session.nesting.mailbox
+                mailbox: Any = nesting_of(session).mailbox
                 mailbox._look()
                 await asyncio.wait((mailbox._task,))
 
     asyncio.run(asyncio.wait_for(main(), 20))
-    assert [event for event in of(told, Noted) if "is no answer" in event.text]
+    assert [event for event in of(told, Noted) if "is not a valid answer" in event.text]

@@ -38,7 +38,7 @@ PARTS = {
     "multiSelect": True,
 }
 RED, TWO = FieldAnswer(("Red",)), FieldAnswer(("API", "Docs"), "and the tests")
-TOLD = "Which colour?\nChosen: Red\n\nWhich parts?\nChosen: API; Docs\nIn their own words: and the tests"
+TOLD = "Which colour?\nChosen: Red\n\nWhich parts?\nChosen: API; Docs\nAnswer in own words: and the tests"
 
 
 def session(journal: Journal, *more: Any, **options: Any) -> Session:
@@ -146,11 +146,11 @@ REFUSED: list[tuple[tuple[FieldAnswer, ...], str]] = [
     ((), "there are 2 questions and 0 answers"),
     ((RED,), "there are 2 questions and 1 answers"),
     ((RED, TWO, TWO), "there are 2 questions and 3 answers"),
-    ((FieldAnswer(("Green",)), TWO), "Colour: there is no option 'Green'; there are 'Red', 'Blue'"),
+    ((FieldAnswer(("Green",)), TWO), "Colour: unknown option 'Green'; the options are 'Red', 'Blue'"),
     ((FieldAnswer(("Red", "Blue")), TWO), "Colour: only one option can be chosen"),
-    ((RED, FieldAnswer(("UI", "UI"))), "Parts: an option is chosen twice"),
-    ((RED, FieldAnswer(text=" ")), "Parts: choose an option or say it in own words"),
-    ((RED, FieldAnswer(text="x" * 20_001)), "Parts: own words have at most 20,000 characters"),
+    ((RED, FieldAnswer(("UI", "UI"))), "Parts: the same option is chosen twice"),
+    ((RED, FieldAnswer(text=" ")), "Parts: choose an option or write an answer"),
+    ((RED, FieldAnswer(text="x" * 20_001)), "Parts: a free-text answer can have at most 20,000 characters"),
 ]
 
 
@@ -162,8 +162,10 @@ async def test_answers_that_do_not_fit_are_refused_and_the_question_stays_open()
     for answers, _ in REFUSED:
         opened.post(Answer(question.answered(*answers)))
     opened.post(Answer(question.yes({"questions": [COLOUR]})))
-    opened.deliver()
-    wanted = [reason for _, reason in REFUSED] + [f"call {question.call_id} asks for answers, and its arguments"]
+    opened.controls.deliver()
+    wanted = [reason for _, reason in REFUSED] + [
+        f"the arguments of call {question.call_id} cannot be changed, because"
+    ]
     wrong = [pair for pair in zip(heard, wanted, strict=True) if not pair[0].startswith(pair[1])]
     assert wrong == []
     assert opened.questions == (question,)
@@ -185,8 +187,8 @@ async def test_answers_for_a_call_that_asks_none_are_refused() -> None:
     heard: list[str] = []
     opened.listen(with_event(lambda event: heard.append(event.reason) if isinstance(event, InputRefused) else None))
     opened.post(Answer(opened.questions[0].answered(RED)))
-    opened.deliver()
-    assert heard == ["this call asks for yes or no, and takes no answers"]
+    opened.controls.deliver()
+    assert heard == ["this question accepts only yes or no, not answers to fields"]
     await opened.aclose()
 
 

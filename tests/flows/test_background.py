@@ -37,12 +37,12 @@ def test_the_end_of_a_task_is_noted_at_once_and_told_with_the_next_request(tmp_p
             session.listen(with_event(lambda event: noted.set() if isinstance(event, Noted) else None))
             events = [event async for event in session.send("go")]
             assert said(events)[0].startswith("Started in the background as bg-1")
-            assert session.background == {"command": 1}
+            assert session.controls.background == {"command": 1}
             with (tmp_path / "never").open("w") as fifo:
                 fifo.write("go\n")
             await noted.wait()
             assert session.status == "idle"  # it is not woken
-            assert session.background == {}
+            assert session.controls.background == {}
             events = [event async for event in session.send("and now?")]
             told = [
                 event for event in events if isinstance(event, MessageAdded) and (event.about or "").startswith("bg-1@")
@@ -84,7 +84,7 @@ def test_a_person_moves_a_running_command_to_the_background(tmp_path: Path) -> N
                 events.append(event)
                 if isinstance(event, CallProgressed):
                     session.post(MoveToBackground(event.call_id))
-            assert "goes on in the background as bg-1" in said(events)[0]
+            assert "was moved to the background as bg-1" in said(events)[0]
             assert said(events)[1].startswith("Stopped: bg-1")
 
     asyncio.run(main())
@@ -99,12 +99,12 @@ def test_the_working_folder_is_there_again_after_a_restart(tmp_path: Path) -> No
     async def main() -> None:
         journal = await store.create()
         async with talk(work, turn(call("Bash", command="cd sub")), turn(say("moved")), journal=journal) as session:
-            assert session.folder is None
+            assert session.controls.folder is None
             await session.run("go")
         journal = await store.open(session.id)
         async with talk(work, turn(call("Bash", command="pwd")), turn(say("seen")), journal=journal) as session:
             events = [event async for event in session.send("where?")]
-            assert said(events) == [session.folder] == [str(work / "sub")]
+            assert said(events) == [session.controls.folder] == [str(work / "sub")]
 
     asyncio.run(main())
 
@@ -116,7 +116,10 @@ def test_two_calls_of_one_message_start_in_the_folder_before_it(tmp_path: Path) 
         both = turn(call("Bash", command="cd sub && touch a"), call("Bash", command="touch b"))
         async with talk(tmp_path, both, turn(say("bye"))) as session:
             events = [event async for event in session.send("go")]
-        assert said(events)[1] == f"Not run: the working folder is {tmp_path}/sub by now. Send the call again."
+        assert (
+            said(events)[1]
+            == f"Not run: another call changed the working folder to {tmp_path}/sub. Send the call again."
+        )
         assert not (tmp_path / "b").exists()
 
     asyncio.run(main())
@@ -128,7 +131,7 @@ def test_the_tasks_of_a_session_end_when_it_closes(tmp_path: Path) -> None:
         begin = call("Bash", command="exec sleep 1000", run_in_background=True)
         async with talk(tmp_path, turn(begin), turn(say("bye"))) as session:
             await session.run("go")
-            (task,) = session.host.tasks.all()  # pyright: ignore
+            (task,) = session.controls.host.tasks.all()  # pyright: ignore
             assert task.status == "running"
         assert task.status == "killed"
 

@@ -39,7 +39,7 @@ def test_cancelling_one_call_leaves_its_siblings_and_its_turn_alone() -> None:
             first, second = sorted(running)
             assert settled[first].startswith("Not this one.")
             assert settled[second] == "b"
-            assert refused == ["there is no call 'nobody' under way"]
+            assert refused == ["no call 'nobody' is running"]
             assert session.messages[-1].text == "done"
 
     asyncio.run(main())

@@ -15,12 +15,13 @@ from callgate.core.ports import Run
 from callgate.testing import MemoryHost, PlainTool, ScriptedModel, call, say, turn
 from callgate.testing.script import ScriptedTurn, cut_off, fail, pause, stop
 from callgate.words.errors import ModelError
-from callgate.words.events import Compacted, Durable, InputRefused
+from callgate.words.events import Durable, InputRefused
 from callgate.words.inputs import Branch, Compact
 from callgate.words.limits import LoopLimits
 from callgate.words.messages import Message, ResultPart, Spent, Usage
 from callgate.words.model import Abilities, Request, RequestLimits
 from callgate.words.traits import Traits, shared
+from callgate.words.turns import Compacted
 from tests.flows.compacting import (
     BIG,
     DONE,
@@ -127,7 +128,7 @@ async def test_old_results_are_cut_first_if_that_is_enough() -> None:
         assert heard.replaced == ["call_1", "call_2", "call_3", "call_4"]
         assert heard.boundaries == []
         assert not any(map(is_summary, model.requests))
-        assert session.context_use().count.total < 5_500
+        assert session.controls.context_use().count.total < 5_500
         await session.send(Prompt("again"))
         assert heard.replaced == ["call_1", "call_2", "call_3", "call_4"], "once"
         last, before = (list(request.messages) for request in model.requests[-1:-3:-1])
@@ -140,7 +141,7 @@ async def test_the_count_of_the_provider_and_what_came_since_decide() -> None:
     model = scripted(*(turn(say("ok"), stop("end", count)) for count in counts), SUMMARY, DONE)
     async with session_on(model) as session:
         heard = await talked(session, "a short history, of which the provider counts many tokens")
-        count = session.context_use().count
+        count = session.controls.context_use().count
         assert (count.reported, count.estimated) == (8_710, 0)
         await session.send(Prompt("and"))
         assert not any("compacted:" in note for note in heard.notes)
@@ -154,7 +155,7 @@ async def test_a_model_without_a_known_window_is_left_alone_and_one_that_is_near
     async with session_on(unknown) as session:
         heard = await talked(session, "go")
         assert heard.notes == []
-        assert session.context_use().limits is None
+        assert session.controls.context_use().limits is None
     model = scripted(turn(say("w" * 19_000), call("Look", size=7_000)), DONE, DONE)
     async with session_on(model) as session:
         heard = await talked(session, "go", "on")
@@ -174,10 +175,10 @@ async def test_what_does_not_fit_is_not_sent_and_the_reason_says_what_to_do() ->
     async with session_on(model) as session:
         heard = await talked(session, "p" * 50_000)
         assert ended(heard) == ["context_full"]
-        assert any("last messages alone" in note for note in heard.notes)
+        assert any("the last messages are too long" in note for note in heard.notes)
     limits = RequestLimits(max_output_tokens=1_000)
     async with session_on(model, request_limits=limits) as session:
-        use = session.context_use()
+        use = session.controls.context_use()
         assert use.limits is not None
         assert use.limits.usable == 15_000
 
@@ -228,16 +229,16 @@ async def test_a_compaction_that_is_not_enough_is_a_failure_too() -> None:
     async with session_on(model, system="s" * 31_000) as session:
         heard = await talked(session, "u" * 2_000, *(str(n) * 300 for n in range(8)))
         assert 1 <= len(heard.boundaries) <= 3
-        assert sum("tokens are left" in note for note in heard.notes) >= 1
+        assert sum("the history still has" in note for note in heard.notes) >= 1
         assert sum("could not be compacted" in note for note in heard.notes) == 3
-        assert sum("not tried again" in note for note in heard.notes) == 1
+        assert sum("automatic compaction stops" in note for note in heard.notes) == 1
 
 
 @pytest.mark.spec("CMP-5")
 async def test_where_system_prompt_and_tools_take_most_of_a_small_window_messages_have_half_of_the_rest() -> None:
     model = scripted(*(DONE for _ in range(9)), SUMMARY, DONE)
     async with session_on(model, system="s" * 31_000) as session:
-        limits = session.context_use().limits
+        limits = session.controls.context_use().limits
         assert limits is not None
         assert limits.automatic == pytest.approx((31_000 / 3.5 + limits.refusal) / 2, rel=0.02)
         heard = await talked(session, *(f"{n}" * 400 for n in range(10)))
@@ -287,7 +288,7 @@ async def test_an_interrupt_ends_the_summary_and_is_no_failure() -> None:
         await started.wait()
         session.post(Interrupt())
         (refused,) = [event for event in await reply if isinstance(event, InputRefused)]
-        assert refused.reason == "it was interrupted"
+        assert refused.reason == "the compaction was interrupted"
 
 
 @pytest.mark.spec("CMP-1")
@@ -348,7 +349,7 @@ async def test_a_summary_is_made_of_what_fits_and_says_what_was_left_out() -> No
         assert "THE GOAL" in asked
         assert "38 word" in asked
         assert "\n1 word" not in asked
-        assert "messages are left out here" in asked
+        assert "messages are omitted here" in asked
         assert "older messages were too long for the summary" in boundary.summary
 
 
@@ -360,7 +361,7 @@ async def test_a_person_says_what_the_summary_has_to_mind() -> None:
         await session.send(Compact("the failing tests", keep=1))
         (boundary,) = heard.boundaries
         assert (boundary.trigger, boundary.focus, boundary.covered) == ("manual", "the failing tests", 3)
-        assert model.requests[-1].messages[0].text.endswith("above all: the failing tests")
+        assert model.requests[-1].messages[0].text.endswith("focus on this: the failing tests")
         assert sent(session.messages) == ["a2"]
 
 
@@ -531,6 +532,6 @@ async def test_a_setting_leaves_it_to_people(tmp_path: Path) -> None:
     async with Session(model, [LOOK], config=config, host=MemoryHost()) as session:
         heard = await talked(session, "go")
         assert not await port(session).too_long(model)
-        assert ["not compacted by itself" in note for note in heard.notes] == [True]
+        assert ["automatic compaction is off" in note for note in heard.notes] == [True]
         await session.send(Compact())
         assert len(heard.boundaries) == 1

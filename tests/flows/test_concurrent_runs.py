@@ -66,7 +66,7 @@ async def test_each_run_validates_its_own_answer_and_sends_it_back_before_the_ne
             session.run("an object", output=dict[str, int]),
         )
     assert [result.output for result in results] == [7, ["a"], "plain", {"b": 1}]
-    assert "does not fit" in model.requests[1].messages[-1].text
+    assert "does not match" in model.requests[1].messages[-1].text
     assert [len(result.messages) for result in results] == [4, 2, 2, 2]
 
 

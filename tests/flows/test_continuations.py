@@ -12,9 +12,10 @@ from callgate.conversation.reminders import CONTINUE_TEXT
 from callgate.testing import ScriptedModel, call, fail, limit, run_virtual, say, settle, turn
 from callgate.testing.script import stop
 from callgate.words.errors import ModelError
-from callgate.words.events import Compacted, Event, MessageAdded, RunEnded, TurnEnded, TurnStarted
+from callgate.words.events import Event, MessageAdded, RunEnded, TurnEnded, TurnStarted
 from callgate.words.limits import LoopLimits
 from callgate.words.model import Abilities, RequestLimits
+from callgate.words.turns import Compacted
 from tests.core.kit import virtual_host
 from tests.flows.kit import Workspace, run
 from tests.history import faults

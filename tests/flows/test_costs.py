@@ -154,6 +154,6 @@ def test_the_part_that_changed_is_named_when_a_cache_is_missed() -> None:
             await ask("5")
             await session.send(Rewind(last))
             await ask("other")
-        assert lost == ["", "options", "", "nothing: it expired", "", "message 9"]
+        assert lost == ["", "options", "", "no change: the cache expired", "", "message 9"]
 
     run_virtual(main())

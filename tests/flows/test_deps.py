@@ -131,7 +131,7 @@ async def test_nested_sessions_share_the_locks_of_their_parent(tmp_path: Path) -
         """Let an agent count."""
         model = ScriptedModel(turn(call("count"), call("count")), turn(say("done")))
         async with Session(model, [count], nesting=Nesting(parent=session), mode="bypass") as child:
-            assert child.host is session.host
+            assert child.controls.host is session.controls.host
             return (await child.run("go")).text
 
     model = ScriptedModel(turn(*(call("delegate", name=name) for name in "abc")), turn(say("done")))
@@ -188,9 +188,9 @@ def test_sessions_in_two_threads_do_not_lose_each_others_writes(tmp_path: Path) 
 
 async def test_two_sessions_on_one_root_share_their_locks(tmp_path: Path) -> None:
     async with Session(ScriptedModel(), host=tmp_path) as one, Session(ScriptedModel(), host=tmp_path) as two:
-        assert one.host.locks is two.host.locks
+        assert one.controls.host.locks is two.controls.host.locks
         async with Session(ScriptedModel(), host=tmp_path / "..") as other:
-            assert other.host.locks is not one.host.locks
+            assert other.controls.host.locks is not one.controls.host.locks
 
 
 class LargeShop(Shop):

@@ -41,9 +41,14 @@ async def test_a_derived_session_has_the_parts_of_the_session_around_it() -> Non
         limits=SessionLimits(LoopLimits(max_turns=7), ExecutorSettings(max_concurrency=2)),
     )
     inner = root.derive("helper")
-    assert (inner.path, inner.model, inner.host, inner.deps) == (("helper",), root.model, root.host, "lamp")
+    assert (inner.path, inner.model, inner.controls.host, inner.deps) == (
+        ("helper",),
+        root.model,
+        root.controls.host,
+        "lamp",
+    )
     assert inner.tool_names == root.tool_names
-    assert [each.name for each in inner.deferred_specs] == ["rare"]
+    assert [each.name for each in inner.controls.deferred_specs] == ["rare"]
     assert (await inner.run("go")).cost == pytest.approx(1.0)
     assert model.requests[-1].system == "Be brief."
     assert root.cost == pytest.approx(1.0)
@@ -75,7 +80,7 @@ def test_the_state_of_a_tool_is_that_of_its_own_session(used_before: bool, tmp_p
         inner = root.derive("helper", model=ScriptedModel(moves, done))
         await inner.run("go")
         await root.run("go")
-        assert (root.folder, inner.folder) == (None, str(tmp_path / "sub"))
+        assert (root.controls.folder, inner.controls.folder) == (None, str(tmp_path / "sub"))
         results = "".join(str(message.parts) for message in root.messages if message.role == "tool")
         assert str(tmp_path) in results
         assert str(tmp_path / "sub") not in results

@@ -191,9 +191,7 @@ def test_continue_takes_up_a_run_that_its_model_broke_off(scene: Any, asked: str
             assert model.requests[-1].messages[-1].text == asked
             assert session.messages[-1].text == "Done."
             refused = await session.send(Continue())
-            assert [event.reason for event in refused if isinstance(event, InputRefused)] == [
-                "nothing was left unfinished"
-            ]
+            assert [event.reason for event in refused if isinstance(event, InputRefused)] == ["no work is unfinished"]
 
     asyncio.run(main())
 

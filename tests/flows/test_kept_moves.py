@@ -26,7 +26,7 @@ def test_what_was_set_before_the_first_message_is_there_after_a_restart(keep: Ke
             session.post(SetMode("plan"))
             await session.send(Prompt("hi"))
         async with await keep.session(ScriptedModel(), await keep.store.open()) as again:
-            assert (again.title, again.tags, again.mode) == ("A talk", ("a", "b"), "plan")
+            assert (again.title, again.controls.tags, again.mode) == ("A talk", ("a", "b"), "plan")
             assert again.id == session.id
         async with await keep.session(ScriptedModel(), await keep.store.open(), mode="default") as careful:
             assert careful.mode == "default"
@@ -69,7 +69,7 @@ def test_calls_that_are_open_in_the_original_are_not_run_by_a_fork(keep: Keep) -
             async with await keep.session(model, await keep.store.fork()) as fork:
                 assert fork.status == "paused"
                 await fork.send(Continue())
-                assert all("forked from" in text for text in results(fork.messages).values())
+                assert all("forked" in text for text in results(fork.messages).values())
                 assert faults(list(model.requests[-1].messages)) == []
             assert keep.ran == []
             session.post(Interrupt())
@@ -174,7 +174,7 @@ def test_a_trimmed_result_is_sent_byte_for_byte_the_same_ever_after(keep: Keep) 
         async with Session(model, tools, journal=await keep.store.create()) as session:
             await session.send(Prompt("one"))
             (refused,) = [event for event in await session.send(Trim()) if isinstance(event, InputRefused)]
-            assert refused.reason == "no result is that long", "the last messages are kept"
+            assert refused.reason == "no result is longer than that", "the last messages are kept"
             session.post(Trim(over=500, keep=1))
             await session.send(Prompt("two"))
             first = results(tuple(model.requests[-1].messages))["call_1"]
@@ -190,7 +190,7 @@ def test_a_trimmed_result_is_sent_byte_for_byte_the_same_ever_after(keep: Keep) 
 
 def test_an_unknown_session_is_refused_in_words_that_help(keep: Keep) -> None:
     async def main() -> None:
-        with pytest.raises(JournalError, match="no session of this workspace"):
+        with pytest.raises(JournalError, match="this workspace has no sessions"):
             await keep.store.open()
         async with await keep.session(ScriptedModel(turn(say("A")), turn(say("A")))) as session:
             await session.send(Prompt("fix the parser"))

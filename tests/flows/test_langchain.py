@@ -75,7 +75,9 @@ async def test_a_tool_exception_is_the_failure_of_the_call_in_the_tools_own_word
 
 
 def test_something_else_is_refused_with_what_it_lacks() -> None:
-    with pytest.raises(ToolDefinitionError, match="is no LangChain tool: it has no name, description, invoke, ainvoke"):
+    with pytest.raises(
+        ToolDefinitionError, match="is not a LangChain tool: it has no name, description, invoke, ainvoke"
+    ):
         from_langchain(object())
     bare = Shaped(lambda: "")
     bare.tool_call_schema = None

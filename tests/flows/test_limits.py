@@ -148,7 +148,7 @@ def test_time_that_is_up_ends_the_run_wherever_it_is(where: str) -> None:
         ) as session:
             events = await run(session)
             ended = end(events)
-            assert (ended.reason, ended.kind, ended.detail) == ("limit", "seconds", "It has worked for 60 s.")
+            assert (ended.reason, ended.kind, ended.detail) == ("limit", "seconds", "The run has worked for 60 s.")
             assert ended.at - events[0].at <= 66.0
 
     run_virtual(main())
@@ -214,7 +214,7 @@ def test_a_model_without_a_price_is_said_to_be_outside_the_limits() -> None:
     async def main() -> None:
         model = ScriptedModel(turn(say("Done."), stop("end", Usage(output=900))), name="local")
         async with opened(model, limits=LoopLimits(max_cost=0.1), price=price) as session:
-            assert notes(await run(session)) == ["no price is known for local, so limits of cost do not hold for it"]
+            assert notes(await run(session)) == ["the price of local is unknown, so cost limits do not apply to it"]
 
     run_virtual(main())
 

@@ -81,9 +81,9 @@ def test_answers_that_were_not_taken_come_back_with_the_reason() -> None:
     ]
     after = run_virtual(runner.execute(out.still_needs_approval, given))
     reasons = {refused.confirmation.call_id: refused.reason for refused in after.refused}
-    assert "other arguments" in reasons["1"]
-    assert "not valid" in reasons["2"]
-    assert "no call 3" in reasons["3"]
+    assert "arguments that differ" in reasons["1"]
+    assert "invalid" in reasons["2"]
+    assert "unknown call 3" in reasons["3"]
     assert ran == []
 
 
@@ -126,18 +126,21 @@ def test_question_makes_its_own_answers() -> None:
         (lambda: ToolCallRunner(cast(Any, act)), "list of tools"),
         (lambda: ToolCallRunner(cast(Any, None)), "list of tools"),
         (lambda: DecisionGate(cast(Any, [lambda case: None])), "Check(name, judge)"),
-        (lambda: ToolCallRunner([act], mode=cast(Any, "Plan")), "no mode 'Plan'"),
+        (lambda: ToolCallRunner([act], mode=cast(Any, "Plan")), "unknown mode 'Plan'"),
         (lambda: ToolCallRunner([act], host="/no/such/folder"), "not a folder"),
-        (lambda: Session(cast(Any, None), [act]), "no Model"),
-        (lambda: Session(cast(Any, 7), [act]), "no name, abilities, stream"),
+        (lambda: Session(cast(Any, None), [act]), "not a Model"),
+        (lambda: Session(cast(Any, 7), [act]), "lacks name, abilities, stream"),
         (lambda: Session("gpt", [act]), "there is no model 'gpt'"),
-        (lambda: Session(ScriptedModel(), mode=cast(Any, "yolo")), "no mode"),
+        (lambda: Session(ScriptedModel(), mode=cast(Any, "yolo")), "unknown mode"),
         (lambda: Executor([act], settings=ExecutorSettings(max_concurrency=0)), "max_concurrency"),
         (lambda: Executor([act], settings=ExecutorSettings(max_concurrency=cast(Any, "4"))), "max_concurrency"),
         (lambda: Executor([act], settings=ExecutorSettings(grace=-1)), "grace"),
         (lambda: Executor([act], settings=ExecutorSettings(start=cast(Any, "late"))), "start"),
-        (lambda: from_json(ToolCall, "text"), "not the JSON of ToolCall"),
-        (lambda: from_json(Confirmation, {"call_id": "1", "outcome": "No", "arguments_hash": "x"}), "'No' is none of"),
+        (lambda: from_json(ToolCall, "text"), "invalid JSON for ToolCall"),
+        (
+            lambda: from_json(Confirmation, {"call_id": "1", "outcome": "No", "arguments_hash": "x"}),
+            "'No' is not one of",
+        ),
         (lambda: tool(act._fn, effect="none"), "did you mean effects"),  # type: ignore[call-overload]
     ],
 )
@@ -188,7 +191,7 @@ async def _coroutine() -> str:
 
 
 @pytest.mark.parametrize(
-    ("stream", "words"), [(_text, "streamed str"), (_stop, "no stop reason"), (_coroutine, "async generator")]
+    ("stream", "words"), [(_text, "streamed str"), (_stop, "not a valid stop reason"), (_coroutine, "async generator")]
 )
 def test_a_model_that_keeps_no_contract_is_told_which(stream: Any, words: str) -> None:
     async def main() -> None:
@@ -309,13 +312,13 @@ class Live:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"system": 5}, "system= takes str"),
-        ({"system": ["a"]}, "system= takes str"),
-        ({"limits": 5}, "run= takes LoopLimits"),
-        ({"settings": 5}, "calls= takes ExecutorSettings"),
-        ({"parent": 5}, "parent= takes Conversation"),
-        ({"host": 5}, "int is no Host"),
-        ({"context": 5}, "takes a mapping"),
+        ({"system": 5}, "system= must be str"),
+        ({"system": ["a"]}, "system= must be str"),
+        ({"limits": 5}, "run= must be LoopLimits"),
+        ({"settings": 5}, "calls= must be ExecutorSettings"),
+        ({"parent": 5}, "parent= must be Conversation"),
+        ({"host": 5}, "int is not a Host"),
+        ({"context": 5}, "requires a mapping"),
         ({"context": {"db": Live()}}, "deps="),
         ({"context": {"db": {1, 2}}}, "deps="),
         ({"context": {"db": Path("x")}}, "deps="),
@@ -334,7 +337,7 @@ def test_an_option_of_another_kind_is_refused_with_what_it_takes(options: Any, t
 @pytest.mark.parametrize("after", ["3", -1, 2.5, 10**9, True], ids=repr)
 async def test_a_position_that_the_session_never_had_is_refused_at_once(after: Any) -> None:
     async with Session(ScriptedModel(turn(say("x"))), [act], host=MemoryHost()) as session:
-        with pytest.raises(UsageError, match="takes a position of this session"):
+        with pytest.raises(UsageError, match="must be a position of this session"):
             session.events(after=after)
 
 
@@ -349,7 +352,7 @@ def test_a_session_that_was_closed_says_so_to_plain_code() -> None:
 def test_an_output_that_takes_anything_is_refused(output: Any) -> None:
     with (
         Session(ScriptedModel(turn(say("x"))), [act]) as session,
-        pytest.raises(UsageError, match="no type of an answer"),
+        pytest.raises(UsageError, match="not a type for an answer"),
     ):
         session.run_sync("go", output=output)
 

@@ -154,5 +154,5 @@ async def test_an_answer_for_an_agent_that_is_gone_is_refused() -> None:
             office.root.post(Answer(event.question.yes()))
     events = await office.root.send(Answer(asked[0].question.no()))
     (refused,) = [event for event in events if isinstance(event, InputRefused)]
-    assert "no agent reviewer is at work" in refused.reason
+    assert "no agent reviewer is running in" in refused.reason
     await office.root.aclose()

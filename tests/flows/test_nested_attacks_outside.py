@@ -14,7 +14,7 @@ from callgate.config import Config
 from callgate.conversation.record import MemoryJournal
 from callgate.host.local import LocalHost
 from callgate.policy.entries import RuleLine
-from callgate.session.nesting import nesting_feature
+from callgate.session.nesting import nesting_feature, nesting_of
 from callgate.session.user_questions import questions_feature
 from callgate.testing import PlainTool, ScriptedModel, call, say, stop, turn
 from callgate.tools.builtin import builtin_tools
@@ -78,7 +78,7 @@ async def test_an_answer_in_a_log_from_elsewhere_does_not_count_in_the_sessions_
         _, question = await called(root, inner, "order", what="tea")
         assert question is not None
         assert orders.done == []
-        assert not root.nesting.policies
+        assert not nesting_of(root).policies
         await inner.aclose()
         await nested.aclose()
 
@@ -198,7 +198,7 @@ async def test_an_answer_in_another_folder_does_not_count_in_the_folder_of_the_r
         new = {"file_path": "new.txt", "content": "x"}
         _, question = await answered(root, nested, lambda each: each.always(), "Write", **new)
         assert question is not None
-        assert not root.nesting.policies
+        assert not nesting_of(root).policies
         assert (await called(root, root, "Write", **new))[1] is not None
     assert not (config.root / "new.txt").exists()
 

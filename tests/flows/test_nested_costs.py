@@ -8,11 +8,12 @@ from callgate import ModelSetup, Nesting, Prompt, Session, SessionLimits
 from callgate.conversation.record import MemoryJournal
 from callgate.core.ports import Run
 from callgate.testing import PlainTool, ScriptedModel, call, say, stop, turn
-from callgate.words.events import AgentSpent, Counted, Forked, RunEnded
+from callgate.words.events import AgentSpent, Forked, RunEnded
 from callgate.words.inputs import SetTitle
 from callgate.words.limits import LoopLimits
 from callgate.words.messages import Usage
 from callgate.words.traits import Traits
+from callgate.words.turns import Counted
 from tests.core.kit import virtual_host
 
 pytestmark = pytest.mark.spec("AGT-7")
@@ -113,7 +114,7 @@ async def test_a_limit_of_the_root_ends_the_session_that_would_pass_it(limits: L
     tree = Tree(300, 300, 300, limits=limits)
     ended = [event for event in await tree.root.send(Prompt("go")) if isinstance(event, RunEnded)]
     assert [each.kind for each in (*tree.ends, *ended)] == ["", kind, kind]
-    around = ["It is a limit of the session around this one." in each.sentence for each in (*tree.ends, *ended)]
+    around = ["This is a limit of the parent session." in each.sentence for each in (*tree.ends, *ended)]
     assert around == [False, True, False]
     assert tree.root.cost == pytest.approx(0.9)
     await tree.root.aclose()

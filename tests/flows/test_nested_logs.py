@@ -51,7 +51,7 @@ def logs(tmp_path: Path) -> list[str]:
 
 async def test_a_nested_session_of_a_session_on_disk_has_a_log_of_its_own(tmp_path: Path) -> None:
     sessions = await tree(tmp_path)
-    assert [session.host for session in sessions] == [sessions[0].host] * 3
+    assert [session.controls.host for session in sessions] == [sessions[0].controls.host] * 3
     await closed(sessions)
     assert logs(tmp_path) == ["root.jsonl", "root/agents/reviewer.jsonl", "root/agents/reviewer/agents/helper.jsonl"]
     assert [each.session for each in Store(tmp_path, tmp_path / "data").list()] == ["root"]
@@ -79,9 +79,9 @@ async def test_a_nested_session_that_was_left_in_its_work_goes_on_when_it_is_ope
 
 async def test_only_sessions_on_record_are_opened_again_and_only_once(tmp_path: Path) -> None:
     root, inner, deepest = await tree(tmp_path)
-    with pytest.raises(UsageError, match="no nested session 'other' on record"):
+    with pytest.raises(UsageError, match="no nested session 'other' is recorded"):
         Session(ScriptedModel(), nesting=Nesting(root, name="other"))
-    with pytest.raises(UsageError, match="'reviewer' is open already"):
+    with pytest.raises(UsageError, match="'reviewer' is already open"):
         Session(ScriptedModel(), nesting=Nesting(root, name="reviewer"))
     store = Store(tmp_path, tmp_path / "data")
     for which in ("root/other", "root/../root", "root/reviewer/other", "root/"):
@@ -125,7 +125,7 @@ async def test_nested_logs_are_shown_verified_exported_and_kept_as_long_as_they_
     os.utime(helper, (1.0, 1.0))
     (helper.parent / "gone.draft").write_bytes(b"")
     assert [each.why for each in archive.clean(None, everywhere=False, dry_run=False).removed] == [
-        "its session is gone"
+        "its session was removed"
     ]
     assert [each.session for each in archive.clean(3600.0, everywhere=False, dry_run=False).removed] == ["root"]
     assert logs(tmp_path) == []

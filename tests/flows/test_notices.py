@@ -40,7 +40,7 @@ async def notices(session: Session, *inputs: Any) -> list[str]:
 async def test_a_retry_is_told_with_its_reason() -> None:
     model = ScriptedModel(turn(fail(BUSY)), DONE)
     (text,) = await notices(Session(model, host=virtual_host()))
-    assert text.startswith("the server is overloaded: asking again")
+    assert text.startswith("the server is overloaded: retrying")
 
 
 async def test_the_fallback_is_told_by_name() -> None:
@@ -48,13 +48,13 @@ async def test_the_fallback_is_told_by_name() -> None:
     told = await notices(
         Session(ModelSetup(model, fallback=ScriptedModel(DONE, name="other/small")), host=virtual_host())
     )
-    assert "asking again from other/small" in told[-1]
+    assert "retrying from other/small" in told[-1]
 
 
 async def test_a_compaction_is_told_with_its_size() -> None:
     model = ScriptedModel(DONE, turn(say("A summary.")))
     (text,) = await notices(Session(model, host=virtual_host()), Prompt("go"), Compact())
-    assert text.startswith("The conversation was compacted: a summary stands for 2 messages, ")
+    assert text.startswith("The conversation was compacted: a summary replaces 2 messages, ")
 
 
 async def test_a_context_that_is_nearly_full_is_told_once() -> None:
@@ -63,7 +63,7 @@ async def test_a_context_that_is_nearly_full_is_told_once() -> None:
     session = Session(model, host=virtual_host())
     (text,) = await notices(session, *map(Prompt, ("one", "two", "three")))
     assert text.startswith("the context is nearly full: about 165,0")
-    assert "of 180,000 tokens; it is compacted at 167,000" in text
+    assert "of 180,000 tokens; automatic compaction at 167,000" in text
 
 
 async def test_trust_that_is_needed_is_told_with_the_command(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ async def test_trust_that_is_needed_is_told_with_the_command(tmp_path: Path) -> 
     config = load_config(tmp_path, environ={"HOME": str(tmp_path.parent)}, managed=tmp_path / "none")
     session = Session(ScriptedModel(DONE), config=config)
     assert [note.rpartition("settings.toml:1: ")[2] for note in await notices(session)] == [
-        "hooks do nothing before this folder is trusted: see callgate trust show"
+        "hooks are not run until you trust this folder: see callgate trust show"
     ]
 
 

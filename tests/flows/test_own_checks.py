@@ -89,8 +89,8 @@ def test_a_gate_of_ones_own_takes_no_further_checks_and_no_config(tmp_path: Path
     with pytest.raises(UsageError, match=r"pass gate=\[Check\(…\)\]"):
         session("a", gate=DecisionGate(), features=[Feature("own", lambda opened: _WithCheck(check))])
     config = load_config(tmp_path, home=tmp_path, environ={}, managed=tmp_path / "none")
-    with pytest.raises(UsageError, match=r"a config makes the gate; gate=\[Check\(…\)\] adds your own"):
+    with pytest.raises(UsageError, match=r"a config creates the gate; gate=\[Check\(…\)\] adds your own"):
         session("a", gate=DecisionGate(), config=config)
     not_checks: Any = [lambda case: None]
-    with pytest.raises(UsageError, match=r"checks are Check\(name, judge\), not function"):
+    with pytest.raises(UsageError, match=r"checks must be Check\(name, judge\), not function"):
         session("a", gate=not_checks)

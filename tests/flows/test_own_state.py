@@ -44,9 +44,9 @@ async def test_the_list_is_kept_without_a_question_in_every_mode(mode: Any) -> N
     journal = MemoryJournal()
     async with session(journal, turn(call("TodoWrite", todos=LIST)), DONE, mode=mode) as opened:
         await opened.send(Prompt("go"))
-        assert opened.todos == KEPT
+        assert opened.controls.todos == KEPT
     (settled,) = [event.result for event in journal.events if isinstance(event, CallSettled)]
-    assert settled.text == "The to-do list is kept: 1 done, 1 in progress, 1 to do."
+    assert settled.text == "The to-do list is stored: 1 done, 1 in progress, 1 to do."
     assert settled.display[0].body == "[x] Do a\n[>] Doing b\n[ ] Do c"
 
 
@@ -57,14 +57,14 @@ async def test_it_comes_back_on_resume_and_goes_back_with_a_rewind() -> None:
     async with session(journal, *turns) as opened:
         await opened.send(Prompt("go"))
         second = await opened.send(Prompt("clear it")) and opened.messages[4]
-        assert opened.todos == ()
+        assert opened.controls.todos == ()
         await opened.send(Rewind(second.id))  # pyright: ignore
-        assert opened.todos == KEPT
+        assert opened.controls.todos == KEPT
     async with session(MemoryJournal(journal.events[:-2]), DONE) as resumed:
-        assert resumed.todos == ()
+        assert resumed.controls.todos == ()
     before = next(at for at, event in enumerate(journal.events) if getattr(event, "message", None) == second)
     async with session(MemoryJournal(journal.events[:before]), DONE) as resumed:
-        assert resumed.todos == KEPT
+        assert resumed.controls.todos == KEPT
 
 
 @pytest.mark.spec("BLT-9")
@@ -76,10 +76,10 @@ async def test_the_model_reads_it_again_after_a_compaction() -> None:
     async with Session(model, [todo_write()], host=MemoryHost(), features=[compaction_feature(summarize)]) as opened:
         await opened.send(Prompt("go"))
         await opened.send(Compact(keep=0))
-        assert opened.todos == KEPT
+        assert opened.controls.todos == KEPT
         await opened.send(Prompt("go on"))
         first = model.requests[-1].messages[0].text
-    assert first == "They talked.\n\nThe to-do list as it stands:\n[x] Do a\n[>] Doing b\n[ ] Do c"
+    assert first == "They talked.\n\nThe current to-do list:\n[x] Do a\n[>] Doing b\n[ ] Do c"
 
 
 @pytest.mark.spec("BLT-9")
@@ -92,20 +92,20 @@ async def test_each_agent_has_its_own() -> None:
         async with Session(model, [todo_write()], nesting=Nesting(parent=outer, label="helper")) as child:
             inner.append(child)
             await child.send(Prompt("go"))
-            return str(len(child.todos))
+            return str(len(child.controls.todos))
 
     model = ScriptedModel(turn(call("TodoWrite", todos=LIST)), turn(call("delegate")), DONE)
     async with Session(model, [todo_write(), delegate], host=MemoryHost()) as outer:
         await outer.send(Prompt("go"))
-        assert outer.todos == KEPT
-        assert [each.content for each in inner[0].todos] == ["Do inner"]
+        assert outer.controls.todos == KEPT
+        assert [each.content for each in inner[0].controls.todos] == ["Do inner"]
 
 
 @pytest.mark.spec("BLT-9")
 def test_two_items_in_progress_and_blank_ones_are_rejected() -> None:
     made = todo_write()
     rows: list[tuple[list[Any], str]] = [
-        ([item("a", "in_progress"), item("b", "in_progress")], "2 items are in progress; at most one can be"),
+        ([item("a", "in_progress"), item("b", "in_progress")], "2 items are in progress; only one is allowed"),
         ([item("a", "begun")], "status"),
         ([{**item("a"), "content": " "}], "content"),
         ([item("a")] * 101, "todos"),

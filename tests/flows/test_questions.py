@@ -140,7 +140,7 @@ async def test_a_success_in_between_starts_the_row_anew_and_the_session_counts_o
     session = Workspace().session(ScriptedModel(*both, turn(say("enough"))), gate=gate, limits=limits)
     events = await session.send(Prompt("go"))
     (paused,) = told(events, Paused)
-    assert "5 calls of this session" in paused.reason
+    assert "5 calls in this session" in paused.reason
     await session.aclose()
 
 

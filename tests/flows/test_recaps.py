@@ -1,4 +1,4 @@
-"""Recaps: one line on where things stand, beside the conversation."""
+"""Recaps: summarize the session in one line, beside the conversation."""
 
 import pytest
 
@@ -24,7 +24,7 @@ async def test_a_recap_is_one_line_of_forty_words_that_the_cheap_model_writes_an
     async with session:
         await session.send("mend the login")
         before = session.messages
-        line = await session.recap()
+        line = await session.controls.recap()
         assert line.startswith("The login is mended; word")
         assert len(line.split()) == 41
         assert line.endswith(" …")
@@ -39,8 +39,8 @@ async def test_a_recap_is_one_line_of_forty_words_that_the_cheap_model_writes_an
 async def test_there_is_no_recap_of_nothing_or_of_an_answer_that_says_nothing() -> None:
     session, _cheap = _session(turn(say(" ")))
     async with session:
-        with pytest.raises(UsageError, match="Nothing was said yet"):
-            await session.recap()
+        with pytest.raises(UsageError, match="There are no messages"):
+            await session.controls.recap()
         await session.send("hello")
         with pytest.raises(ModelError, match="wrote no recap"):
-            await session.recap()
+            await session.controls.recap()

@@ -111,7 +111,7 @@ def test_a_wait_of_many_minutes_is_not_slept_but_told() -> None:
             events = await run(session)
             ended = end(events)
             assert (ended.reason, ended.kind, ended.retryable) == ("model_error", "rate_limited", True)
-            assert "it asks to wait 900 s: send Continue after that" in ended.sentence
+            assert "the provider asks to wait 900 s: send Continue after that" in ended.sentence
             assert retried(events) == []
 
     run_virtual(main())
@@ -146,7 +146,7 @@ def test_after_three_overloads_in_a_row_the_fallback_answers_this_run_and_the_ne
             events = await run(session)
             assert [(each.attempt, each.instead) for each in retried(events)] == [(1, ""), (2, ""), (3, "other")]
             notes = [event.text for event in events if isinstance(event, Noted)]
-            assert notes == ["own is overloaded: other answers until this run ends"]
+            assert notes == ["own is overloaded: other is used until this run ends"]
             assert session.messages[-1].text == "Instead."
             assert len(other.requests) == 2
             await run(session)
@@ -165,11 +165,11 @@ def test_a_message_of_the_fallback_has_the_price_of_the_fallback_while_a_person_
         first = opened(Workspace(), own, journal=journal, **options)
         await first.send(Prompt("go"))
         assert first.status == "waiting_confirmation"
-        assert first.open_spent == Spent("far/other", Usage(input=10), 7.0)
+        assert first.controls.open_spent == Spent("far/other", Usage(input=10), 7.0)
         left = MemoryJournal(journal.events)
         await first.aclose()
         async with opened(Workspace(), ScriptedModel(turn(say("Done.")), name="own"), journal=left, **options) as again:
-            assert again.open_spent == Spent("far/other", Usage(input=10), 7.0)
+            assert again.controls.open_spent == Spent("far/other", Usage(input=10), 7.0)
             async for event in again.send(Continue()):
                 answering(again, event)
             assert Spent("far/other", Usage(input=10), 7.0) in again.costs
@@ -244,7 +244,7 @@ def test_a_stream_that_fails_after_calls_keeps_their_results_and_tells_the_next_
                 *("prompt", "retried", "retried", "calls", "results", "answered")
             ]
             told = model.requests[1].messages[-1].text
-            assert "broken off by a failure (connection)" in told
+            assert "cut off by a failure (connection)" in told
             assert "None of them changed anything." in told
             assert faults(session.messages) == []
 
@@ -259,7 +259,7 @@ def test_calls_that_had_effects_are_named_to_the_next_attempt() -> None:
         async with opened(space, model, settings=ExecutorSettings(start="eager"), mode="bypass") as session:
             await run(session)
             assert space.done == ["write b"]
-            assert "These took effect, or may have: write (call_1)." in model.requests[1].messages[-1].text
+            assert "These calls took effect, or may have: write (call_1)." in model.requests[1].messages[-1].text
             assert faults(session.messages) == []
 
     run_virtual(main())

@@ -41,7 +41,7 @@ async def test_a_misspelt_name_of_a_tool_of_the_session_is_reported_at_its_start
         rules: Any = {effect: [rule]}
         config = load_config(tmp_path, home=tmp_path, **rules)
         async with Session(ScriptedModel(), [deploy, look_up], config=config) as session:
-            found = [note for note in session.notes if rule in note]
-        if (meant is None) is not (found == []) or not all(f"if {meant} is meant" in note for note in found):
+            found = [note for note in session.controls.notes if rule in note]
+        if (meant is None) is not (found == []) or not all(f"did you mean {meant}?" in note for note in found):
             wrong.append(f"{rule}: {found}")
     assert not wrong, "\n".join(wrong)

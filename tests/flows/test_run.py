@@ -97,7 +97,7 @@ async def test_an_answer_that_does_not_fit_is_sent_back_once_with_its_faults() -
         result = await session.run("go", output=Weather)
     assert result.output == Weather(city="Oslo", degrees=3)
     sent_back = model.requests[1].messages[-1].text
-    assert "$.city: got 7, wanted a valid string" in sent_back
+    assert "$.city: got 7, expected a valid string" in sent_back
     assert "$.degrees: got -300" in sent_back
 
 
@@ -106,7 +106,7 @@ async def test_a_second_misfit_is_an_error_in_words_and_no_third_request() -> No
     async with Session(model) as session:
         result = await session.run("go", output=Weather)
     assert (result.output, result.ok, result.reason) == (None, False, "done")
-    assert result.error.startswith("the answer is no Weather, also after it was sent back: $.degrees")
+    assert result.error.startswith("the answer is not a valid Weather, even after one correction: $.degrees")
     assert len(model.requests) == 2
 
 

@@ -144,7 +144,7 @@ def test_a_command_that_was_refused_something_asks_the_next_time(config: Config)
     shell = Shell()
     events = events_of(config, shell, ["curl example.com"], ["curl example.com"])
     (asked,) = of(events, QuestionAsked)
-    assert "inside the sandbox it failed: it wanted to reach example.com" in (asked.question.reason or "")
+    assert "the sandbox blocked this command: network access to example.com" in (asked.question.reason or "")
     assert shell.ran == [("curl example.com", True)]
 
 
@@ -168,12 +168,15 @@ def test_bash_works_inside_says_what_was_refused_and_asks_the_next_time(config: 
     assert worked.text.startswith("made\n")
     assert (config.root / "file").read_text() == "made\n"
     assert refused.is_error
-    assert "[The sandbox refused it: it wanted to write /etc/callgate-test. If it needs that, send" in refused.text
+    assert (
+        "[Blocked by the sandbox: write access to /etc/callgate-test. If the command needs this, send" in refused.text
+    )
     (asked,) = of(events, QuestionAsked)
     assert asked.question.by == "sandbox"
-    assert "it failed: it wanted to write /etc/callgate-test; python3 may run files" in asked.question.reason
+    assert "blocked this command: write access to /etc/callgate-test; python3 may run files" in asked.question.reason
     assert (
-        "and file changed since a person last allowed this; a yes runs it outside the sandbox" in asked.question.reason
+        "and file changed since the user last allowed this; answer yes to run it without the sandbox"
+        in asked.question.reason
     )
     assert not Path("/etc/callgate-test").exists()
     assert sorted(os.listdir(config.root)) == ["file"]
@@ -192,12 +195,14 @@ def test_bash_reaches_allowed_hosts_without_a_question_and_a_refused_one_is_name
     worked, refused = [each.result for each in of(events, CallSettled)]
     assert worked.text == "200"
     assert worked.details["hosts"] == [{"host": f"localhost:{port}", "allowed": True, "why": ""}]
-    assert f"[The sandbox refused it: it wanted to reach localhost:{other}. If it needs that, send" in refused.text
+    assert (
+        f"[Blocked by the sandbox: network access to localhost:{other}. If the command needs this, send" in refused.text
+    )
     assert [each["allowed"] for each in refused.details["hosts"]] == [False]
     said = "".join(each.text for each in of(events, CallProgressed))
-    assert f"the sandbox refuses localhost:{other}: it is not in sandbox.allow_hosts\n" in said
+    assert f"the sandbox blocks localhost:{other}: the host is not in sandbox.allow_hosts\n" in said
     (asked,) = of(events, QuestionAsked)
-    assert f"it failed: it wanted to reach localhost:{other}; a yes runs it outside" in asked.question.reason
+    assert f"blocked this command: network access to localhost:{other}; answer yes to run it" in asked.question.reason
 
 
 @pytest.mark.spec("BLT-2")

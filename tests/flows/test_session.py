@@ -338,7 +338,7 @@ def test_inputs_that_cannot_be_taken_are_answered_with_the_reason() -> None:
         async with space.session(ScriptedModel()) as session:
             for sent, words in (
                 (Continue(), "unfinished"),
-                (Interrupt(), "under way"),
+                (Interrupt(), "is running"),
                 (SetModel("gpt"), "scripted"),
                 (Rewind("nope"), "nope"),
                 (Compact(), "summar"),

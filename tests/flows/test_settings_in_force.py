@@ -98,5 +98,5 @@ def test_an_answer_that_could_not_be_kept_counts_for_the_session_it_was_given_in
             assert session.questions == ()
 
     asyncio.run(asyncio.wait_for(main(), 20))
-    assert any("this session only" in event.text for event in of(told, Noted))
+    assert any("only to this session" in event.text for event in of(told, Noted))
     assert space.done == ["write a.py", "write a.py"]

@@ -9,6 +9,7 @@ from callgate.assembly.agent import SMALL_TOOLS, SMALL_WINDOW, agent_session
 from callgate.config import load_config
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.testing.script import ScriptedTurn
+from callgate.words.messages import ResultPart
 from callgate.words.model import Abilities, Request
 from tests.flows.compacting import SUMMARY, Heard, ended, is_summary
 from tests.history import faults
@@ -47,7 +48,7 @@ async def test_the_agent_works_through_long_files(window: int, tmp_path: Path) -
 @pytest.mark.spec("CMP-5")
 async def test_a_window_that_is_too_small_for_the_agent_is_refused_with_words(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
-    model = ScriptedModel(abilities=Abilities(context_tokens=2_048, output_tokens=512))
+    model = ScriptedModel(abilities=Abilities(context_tokens=1_024, output_tokens=256))
     config = load_config(tmp_path / "work", home=tmp_path, environ={}, managed=tmp_path / "none")
     async with await agent_session(config, model) as session:
         heard = Heard(session)
@@ -74,11 +75,31 @@ async def test_a_small_window_has_a_short_prompt_and_few_tools(window: int, tmp_
     sent = len(request.system) + sum(len(f"{spec.description}{spec.parameters}") for spec in request.tools)
     if window < SMALL_WINDOW:
         assert names == set(SMALL_TOOLS)
-        assert sent < 10_000, "about 2,500 tokens"
+        assert sent < 5_000, "about 1,200 tokens"
+        assert {name for spec in request.tools for name in spec.parameters["properties"]} == {
+            name for names in SMALL_TOOLS.values() for name in names
+        }
         assert "# How you work" not in request.system
     else:
         assert names > set(SMALL_TOOLS)
         assert "# How you work" in request.system
+
+
+@pytest.mark.spec("PRV-17")
+async def test_a_call_may_have_parameters_that_are_not_described(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "a.txt").write_text("one\ntwo\nthree\n")
+    able = Abilities(context_tokens=8_192, output_tokens=2_048)
+    scenes = [
+        turn(call("Read", file_path="a.txt", limit=1)),
+        turn(call("Read", file_path="a.txt", offset=3, limit=1, pages=None)),
+    ]
+    model = ScriptedModel(*scenes, turn(say("Done.")), abilities=able)
+    config = load_config(tmp_path / "work", home=tmp_path, environ={}, managed=tmp_path / "none")
+    async with await agent_session(config, model) as session:
+        await session.send(Prompt("Hello."))
+        results = [part for message in session.messages for part in message.parts if isinstance(part, ResultPart)]
+    assert [part.content for part in results if part.is_error] == []
 
 
 @pytest.mark.spec("PRV-17")

@@ -85,7 +85,7 @@ def test_a_rewrite_waits_over_a_restart_for_a_person(root: Path) -> None:
             await session.send(Resolve("apply", "looks right"))
             assert files(root)["b.py"] == "log(1)\n# print(2)\n"
             await session.send(Prompt("well?"))
-        assert "The user applied what was pending" in second.requests[0].messages[-1].text
+        assert "The user applied the pending" in second.requests[0].messages[-1].text
 
     asyncio.run(main())
 

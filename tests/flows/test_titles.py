@@ -35,7 +35,7 @@ def session_on(cheap: ScriptedModel, **options: Any) -> Session:
 async def a_while(session: Session) -> None:
     """Ten seconds of virtual time."""
     over = asyncio.Event()
-    session.host.clock.call_later(10.0, over.set)
+    session.controls.host.clock.call_later(10.0, over.set)
     await over.wait()
 
 
@@ -189,6 +189,7 @@ async def test_only_the_words_of_the_person_are_used_and_they_are_bounded() -> N
         ('"Fix the login."', "Fix the login"),
         ("\n\n**Fix the login**\nand more", "Fix the login"),
         ("Title: Fix the login", "Fix the login"),
+        ("Fix the **login** of `shop.py`", "Fix the login of shop.py"),
         ("# Fix\tthe   login", "Fix the login"),
         ("„Anmeldung reparieren“", "Anmeldung reparieren"),
         ("evil\x1b[31m\u202etitle", "evil [31m title"),

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from threading import Event
+from threading import enumerate as enumerate_threads
 from typing import Any
 
 import pytest
@@ -156,32 +157,151 @@ class _Seen(logging.Handler):
         self.event.set()
 
 
+SEEN = _Seen()
+
+
+def _block() -> str:
+    """Block until the report arrives."""
+    return "reported" if SEEN.event.wait(30) else "never reported"
+
+
+@tool(effects="none", timeout=0.05)
+async def at_once() -> str:
+    """Block in the first step."""
+    return _block()
+
+
+@tool(effects="none", timeout=0.05)
+async def after_a_step() -> str:
+    """Block in the second step."""
+    await asyncio.sleep(0)
+    return _block()
+
+
+@tool(effects="none", timeout=0.05)
+async def twice() -> str:
+    """Block in two steps."""
+    first = _block()
+    await asyncio.sleep(0)
+    return first
+
+
+@tool(effects="none", timeout=0.05)
+async def generator(run: Run) -> AsyncIterator[str]:
+    """Block between two progress texts."""
+    yield "begun\n"
+    yield _block()
+
+
+@tool(effects="mutating", timeout=0.05)
+async def with_effects() -> str:
+    """Block in a call with effects."""
+    return _block()
+
+
+@tool(effects="none", timeout=0.05)
+async def in_a_context() -> str:
+    """Block within a context manager."""
+    async with asyncio.Lock():
+        return _block()
+
+
+@tool(effects="none", timeout=0.05)
+async def then_fails() -> str:
+    """Block, and fail."""
+    raise ToolFailure(_block())
+
+
+@tool(effects="none", timeout=0.05)
+async def in_a_task() -> str:
+    """Block in a task of the tool."""
+
+    async def inner() -> str:
+        return _block()
+
+    return (await asyncio.gather(inner()))[0]
+
+
+@tool(effects="none", timeout=0.05)
+async def in_a_group() -> str:
+    """Block in a task group."""
+
+    async def inner() -> str:
+        return _block()
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(inner())
+    return task.result()
+
+
+@tool(effects="none", timeout=0.05)
+async def in_a_callback() -> str:
+    """Block in a callback of the event loop."""
+    done = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_soon(lambda: done.set_result(_block()))
+    return await done
+
+
+BLOCKING: list[tuple[Tool, str]] = [
+    (at_once, "at_once blocks the event loop, so its timeout of 0.05 s"),
+    (after_a_step, "after_a_step blocks the event loop, so its timeout"),
+    (twice, "twice blocks the event loop, so its timeout"),
+    (generator, "generator blocks the event loop, so its timeout"),
+    (with_effects, "with_effects blocks the event loop, so its timeout"),
+    (in_a_context, "in_a_context blocks the event loop, so its timeout"),
+    (then_fails, "then_fails blocks the event loop, so its timeout"),
+    (in_a_task, "in_a_task.<locals>.inner blocks the event loop, so the timeout of in_a_task"),
+    (in_a_group, "in_a_group.<locals>.inner blocks the event loop, so the timeout of in_a_group"),
+    (in_a_callback, "a callback blocks the event loop, so the timeout of in_a_callback"),
+]
+
+
 @pytest.mark.spec("TOOL-10")
 async def test_a_tool_that_blocks_the_event_loop_past_its_timeout_is_reported_by_name() -> None:
-    seen = _Seen()
+    """The report is in the log of the program, in an event for the user, and in the result for the model."""
 
     @tool(effects="none", timeout=0.05)
     async def innocent() -> str:
         """Wait without blocking."""
         return "quick"
 
-    @tool(effects="none", timeout=0.05)
-    async def blocks() -> str:
-        """Block the event loop until the report arrives."""
-        return "reported" if seen.event.wait(30) else "never reported"
-
     log = logging.getLogger("callgate.tools")
-    log.addHandler(seen)
-    try:
-        model = ScriptedModel(turn(call("innocent"), call("blocks")), turn(say("done")))
-        async with Session(model, [blocks, innocent]) as session:
-            notes: list[Noted] = []
-            session.listen(lambda path, number, event: notes.append(event) if isinstance(event, Noted) else None)
-            await session.run("go")
-    finally:
-        log.removeHandler(seen)
-    assert "blocks blocks the event loop" in seen.text
-    assert [(note.call_id, "0.05 s" in note.text) for note in notes] == [("call_2", True)]
+    wrong: list[str] = []
+    for used, report in BLOCKING:
+        SEEN.event.clear()
+        log.addHandler(SEEN)
+        try:
+            model = ScriptedModel(turn(call("innocent"), call(used.spec.name)), turn(say("done")))
+            async with Session(model, [used, innocent], mode="bypass") as session:
+                notes: list[Noted] = []
+                session.listen(
+                    lambda path, number, event, notes=notes: notes.append(event) if isinstance(event, Noted) else None
+                )
+                found = await session.run("go")
+        finally:
+            log.removeHandler(SEEN)
+        results = [each.text for each in found.calls]
+        if report not in SEEN.text or [each.call_id for each in notes] != ["call_2"] or report not in notes[0].text:
+            wrong.append(f"{used.spec.name}: {SEEN.text!r}, {notes}")
+        if "blocks" in results[0] or report not in results[1]:
+            wrong.append(f"{used.spec.name}: {results}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.spec("TOOL-10")
+async def test_the_calls_of_a_message_share_one_thread_that_watches_the_event_loop() -> None:
+    threads: set[int] = set()
+
+    @tool(effects="none", timeout=60)
+    async def looks(number: int) -> str:
+        """Note the watching threads."""
+        threads.update(each.ident or 0 for each in enumerate_threads() if each.name == "callgate-loop-watch")
+        return "seen"
+
+    calls = [call("looks", number=number) for number in range(20)]
+    async with Session(ScriptedModel(turn(*calls), turn(say("done"))), [looks]) as session:
+        assert len((await session.run("go")).calls) == 20
+    assert len(threads) == 1
 
 
 @pytest.mark.spec("TOOL-10")

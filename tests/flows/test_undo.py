@@ -88,7 +88,7 @@ def test_changes_of_a_call_a_turn_and_a_session_are_taken_back(desk: Desk) -> No
             assert desk.files() == {}
             await session.send(Prompt("what now?"))
             said = [message.text for message in model.requests[-1].messages]
-        told = "The user took back these changes of yours: write a. The files are as they were before."
+        told = "The user undid these changes of yours: write a. The files are as they were before."
         assert f"<system-reminder>\n{told}\n</system-reminder>" in said
 
     run(main())
@@ -105,7 +105,7 @@ def test_a_whole_session_goes_back_and_forth(desk: Desk) -> None:
             undone = desk.history.all(session.id)[0]
             assert (undone.tool, undone.state, undone.label) == ("undo", "applied", "undo 2 changes")
             refused = [e async for e in session.send(Undo()) if isinstance(e, InputRefused)]
-            assert [each.reason for each in refused] == ["there is no change to take back"]
+            assert [each.reason for each in refused] == ["there is no change to undo"]
             await session.send(Undo(change=undone.number))
             assert desk.files() == {"a": "2"}
             states = [(kept.label, kept.state) for kept in desk.history.all(session.id)]
@@ -130,15 +130,15 @@ def test_a_conflict_takes_nothing_back_unless_the_rest_is_wanted(desk: Desk, par
             await session.send(Prompt("go"))
             (desk.root / "a").write_text("mine")
             events = [event async for event in session.send(Undo(partly=partly))]
-            conflict = "a: it was created by this change, and has been changed since"
+            conflict = "a: the file was created by this change, and has changed since then"
             if partly:
                 assert desk.files() == {"a": "mine"}
                 (noted,) = [event for event in events if isinstance(event, Noted)]
-                assert noted.text.endswith(f"; not: {conflict}")
+                assert noted.text.endswith(f"; not undone: {conflict}")
             else:
                 assert desk.files() == {"a": "mine", "b": "1"}
                 (refused,) = [event for event in events if isinstance(event, InputRefused)]
-                assert refused.reason == f"nothing was taken back: {conflict}"
+                assert refused.reason == f"nothing was undone: {conflict}"
 
     run(main())
 
@@ -146,9 +146,9 @@ def test_a_conflict_takes_nothing_back_unless_the_rest_is_wanted(desk: Desk, par
 @pytest.mark.parametrize(
     ("kept", "scope", "why"),
     [
-        (False, "turn", "the changes of this session are not kept: it has no journal, or a host of its own"),
-        (True, "trun", "scope: 'trun' is none of 'call', 'turn', 'session'"),
-        (True, "turn", "there is no change to take back"),
+        (False, "turn", "the changes of this session are not stored: it has no journal, or a custom host"),
+        (True, "trun", "scope: 'trun' is not one of 'call', 'turn', 'session'"),
+        (True, "turn", "there is no change to undo"),
     ],
 )
 def test_what_cannot_be_taken_back_is_said(desk: Desk, kept: bool, scope: Any, why: str) -> None:
@@ -177,7 +177,7 @@ def test_what_a_crash_cut_short_is_finished_when_the_session_is_resumed(
         async with session:
             events = [event async for event in session.send(Prompt("go on"))]
         told = [event.text for event in events if isinstance(event, Noted)]
-        assert told == ["write a was cut short when a program ended; it is finished now"]
+        assert told == ["write a was interrupted when Callgate ended and is now finished"]
         assert desk.files() == {"a": "1"}
         assert [kept.state for kept in desk.history.all(session.id)] == ["applied"]
 
@@ -208,8 +208,9 @@ def test_the_model_reads_that_the_files_of_a_call_are_changed_although_its_end_i
         async with Session(model, [put], journal=journal, host=desk.root, mode="bypass") as session:
             await session.send(Continue())
             told = list(results(session.messages).values())
-        known = "The change of files that it showed is applied, all of it."
-        assert told == [f"Outcome unknown: it had started when the program ended. {known} Check before repeating it."]
+        known = "All file changes that it showed are applied."
+        unknown = "Outcome unknown: the program ended while this call was running."
+        assert told == [f"{unknown} {known} Check before you repeat it."]
 
     run(main())
 
@@ -225,7 +226,7 @@ def test_a_session_goes_on_where_it_cannot_be_seen_what_a_crash_cut_short(
             async with session:
                 events = [event async for event in session.send(Prompt("go"))]
         told = [event.text for event in events if isinstance(event, Noted)]
-        assert told == ["it could not be seen whether a change was cut short: OSError: [Errno 24] no room"]
+        assert told == ["interrupted changes could not be checked: OSError: [Errno 24] no room"]
         assert session.messages[-1].text == "hello"
 
     def broken(_folder: Path, _root: str) -> list[Any]:
@@ -235,7 +236,7 @@ def test_a_session_goes_on_where_it_cannot_be_seen_what_a_crash_cut_short(
 
 
 TOLD = (
-    "<system-reminder>\nThe user took back these changes of yours: write a. The files are as they were before them.\n"
+    "<system-reminder>\nThe user undid these changes of yours: write a. The files are as they were before them.\n"
     "</system-reminder>"
 )
 
@@ -347,14 +348,14 @@ def test_a_change_that_failed_half_way_has_unknown_effects_and_is_put_back_at_th
                 events = [event async for event in session.send(Prompt("go"))]
         (settled,) = (event for event in events if isinstance(event, CallSettled))
         assert settled.result.effects == "unknown"
-        assert "could not put back a" in settled.result.text
+        assert "could not restore a" in settled.result.text
         assert {name: desk.files()[name] for name in "ab"} == {"a": "1", "b": "0"}
         assert [kept.state for kept in desk.history.all(session.id)] == ["applying"]
         session, _ = await desk.session(turn(say("done")), journal=await desk.store.open())
         async with session:
             events = [event async for event in session.send(Prompt("go on"))]
         told = [event.text for event in events if isinstance(event, Noted)]
-        assert told == ["both was cut short when a program ended; it is undone now"]
+        assert told == ["both was interrupted when Callgate ended and is now undone"]
         assert desk.files() == {"a": "0", "b": "0"}
         assert [kept.state for kept in desk.history.all(session.id)] == ["discarded"]
 
@@ -389,11 +390,11 @@ def test_a_change_that_cannot_be_finished_is_said_at_every_start_until_it_can(
                 patch.setattr(os, "replace", refuses)
                 (told,) = await start()
             assert told == (
-                "both was cut short when a program ended and is half applied; it cannot be finished yet: "
+                "both was interrupted when Callgate ended and is partly applied; it cannot be completed yet: "
                 "Read-only file system"
             )
             assert [kept.state for kept in desk.history.all(session.id)] == ["applying"]
-        assert await start() == ["both was cut short when a program ended; it is finished now"]
+        assert await start() == ["both was interrupted when Callgate ended and is now finished"]
         assert desk.files() == {"a": "1", "b": "1"}
         assert [kept.state for kept in desk.history.all(session.id)] == ["applied"]
 
@@ -425,7 +426,7 @@ def test_an_undo_whose_notice_cannot_be_recorded_is_told_after_the_resume(
         async with again:
             await again.send(Prompt("what now?"))
             said = " ".join(message.text for message in model.requests[-1].messages)
-            assert "The user took back these changes of yours: write a." in said
+            assert "The user undid these changes of yours: write a." in said
             assert all(kept.told for kept in desk.history.all(session.id) if kept.tool == "undo")
 
     run(main())

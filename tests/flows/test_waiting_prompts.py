@@ -7,9 +7,10 @@ import pytest
 from callgate import Continue, Prompt, Session
 from callgate.admin.sessions import Archive
 from callgate.testing import ScriptedModel, call, say, turn
-from callgate.words.events import Compacted, InputRefused, PromptQueued
+from callgate.words.events import InputRefused, PromptQueued
 from callgate.words.inputs import Branch, Compact, EditPrompt, Interrupt, Rewind, Steer, WithdrawPrompt
 from callgate.words.messages import Text
+from callgate.words.turns import Compacted
 from tests.flows.keep import Keep, on_disk, run
 from tests.sessions import with_event
 
@@ -31,7 +32,7 @@ async def at_work(keep: Keep, *sent: Prompt | Steer) -> tuple[Session, list[Prom
     for each in sent:
         session.post(each)
     await on_disk(journal)
-    session.deliver()
+    session.controls.deliver()
     return session, queued
 
 

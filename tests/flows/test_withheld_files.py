@@ -57,7 +57,7 @@ def test_keys_need_no_question_in_a_session_without_settings_either(root: Path) 
         assert (session.status, session.questions) == ("idle", ())
         found = str(session.messages[2].parts[0])
         assert "src/a.py" in found
-        assert "Left out, because it holds keys or passwords: .env and 1 more" in found
+        assert "Left out, because they contain keys or passwords: .env and 1 more" in found
 
 
 @pytest.mark.spec("GATE-3")
@@ -73,9 +73,12 @@ def test_a_search_leaves_out_what_a_rule_keeps_from_being_read(
     assert found.splitlines()[0] == "src/a.py"
     assert "plan.txt" not in found
     assert "c.py" not in found + listed
-    assert "[Left out, because Read(/secrets/**) speaks against it: 2 files.]" in found
-    assert "[Left out, because Read(drafts/**) speaks against it: 1 file.]" in found
-    assert "[Left out, because it holds keys or passwords: .env and 1 more. Name it in path.]" in found
+    assert "[Left out, because the rule Read(/secrets/**) forbids it: 2 files.]" in found
+    assert "[Left out, because the rule Read(drafts/**) forbids it: 1 file.]" in found
+    assert (
+        "[Left out, because they contain keys or passwords: .env and 1 more. To search a file, name it in path.]"
+        in found
+    )
     assert listed.splitlines()[0] == "src/a.py"
     assert "b.py" not in listed
 
@@ -87,7 +90,7 @@ def test_a_search_in_code_leaves_them_out_too(root: Path) -> None:
     assert of(events, QuestionAsked) == []
     assert "src/a.py" in texts(events)[0]
     assert "b.py" not in texts(events)[0]
-    assert "[Left out, because Read(/secrets/**) speaks against it: 1 file.]" in texts(events)[0]
+    assert "[Left out, because the rule Read(/secrets/**) forbids it: 1 file.]" in texts(events)[0]
     named = call("AstGrep", pattern="TOKEN = $A", paths=["secrets/deep/b.py"])
     assert "Read(/secrets/**)" in texts(events_of(root, named, deny=("Read(/secrets/**)",)))[0]
 
@@ -103,5 +106,5 @@ def test_a_search_in_a_folder_with_keys_needs_no_question_and_shows_none(root: P
 def test_a_file_with_passwords_is_asked_about_before_it_is_read_or_searched(root: Path, path: str) -> None:
     for asked in (call("Read", file_path=path), call("Grep", pattern="TOKEN", path=path)):
         (question,) = of(events_of(root, asked), QuestionAsked)
-        assert "holds keys or passwords" in (question.question.reason or "")
+        assert "contains keys or passwords" in (question.question.reason or "")
     assert of(events_of(root, call("Read", file_path="src/a.py")), QuestionAsked) == []

@@ -30,7 +30,7 @@ OPENAI: dict[str, list[dict[str, Any]]] = {
         {"role": "tool", "tool_call_id": "c1", "content": "seen"},
         {"role": "assistant", "content": "Seen."},
     ],
-    "two calls with text": [
+    "two calls, run text": [
         {"role": "assistant", "content": "Looking.", "tool_calls": [_called("c1"), _called("c2", "find", "{}")]},
         {"role": "tool", "tool_call_id": "c2", "content": "b"},
         {"role": "tool", "tool_call_id": "c1", "content": ""},
@@ -45,7 +45,7 @@ OPENAI: dict[str, list[dict[str, Any]]] = {
         {
             "role": "user",
             "content": [
-                {"type": "text", "text": "What is this?"},
+                {"type": "text", "text": "Will be this?"},
                 {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}},
                 {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},
             ],
@@ -195,18 +195,18 @@ def test_messages_of_a_session_survive_both_formats() -> None:
 
 
 WRONG: list[tuple[Any, str]] = [
-    ([7], "message 0 is no object"),
+    ([7], "message 0 is not an object"),
     ([{"content": "x"}], "message 0: 'role' must be a text"),
-    ([{"role": "robot", "content": "x"}], "message 0: there is no role 'robot'"),
+    ([{"role": "robot", "content": "x"}], "message 0: unknown role 'robot'"),
     ([{"role": "user", "content": 7}], "message 0: 'content' must be a text or a list"),
-    ([{"role": "user", "content": ["x"]}], "message 0 is no object"),
+    ([{"role": "user", "content": ["x"]}], "message 0 is not an object"),
     ([{"role": "user", "content": [{"text": "x"}]}], "message 0: 'type' must be a text"),
 ]
 WRONG_OPENAI: list[tuple[Any, str]] = [
     ([{"role": "user", "content": [{"type": "input_audio"}]}], "type 'input_audio' cannot be imported"),
-    ([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:x"}}]}], "no data URL"),
+    ([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:x"}}]}], "not a data URL"),
     ([{"role": "tool", "content": "x"}], "'tool_call_id' must be a text"),
-    ([{"role": "assistant", "tool_calls": [{"id": "c"}]}], "the function of a call is no object"),
+    ([{"role": "assistant", "tool_calls": [{"id": "c"}]}], "the function of a call is not an object"),
 ]
 
 

@@ -440,7 +440,7 @@ def test_a_value_that_only_equals_the_default_is_not_left_out() -> None:
 
 @pytest.mark.parametrize("value", [{}, Text, None, "text"])
 def test_only_a_noun_is_sparse(value: object) -> None:
-    with pytest.raises(TypeError, match="only a noun"):
+    with pytest.raises(TypeError, match="only a value type"):
         to_sparse(value)
 
 
@@ -462,21 +462,21 @@ def test_nouns_mappings_and_tuples_in_a_mapping_are_written() -> None:
         (Text, {}, "Text has no 'text'"),
         (facts.CallStarted, {"at": 1.0}, "CallStarted has no 'call_id'"),
         (Message, {"id": "m1", "role": "user", "parts": [{"type": "Image", "data": ""}]}, "Image has no 'media_type'"),
-        (Locks, {"reads": "abc"}, "a list is wanted, not str"),
-        (Locks, {"reads": {"a": 1}}, "a list is wanted, not dict"),
-        (Locks, {"reads": None}, "a list is wanted, not NoneType"),
-        (facts.LinesQuarantined, {"at": 1.0, "ranges": [[1]], "kept_in": ""}, "a list of 2 is wanted"),
-        (facts.LinesQuarantined, {"at": 1.0, "ranges": ["ab"], "kept_in": ""}, "a list of 2 is wanted"),
-        (Image, {"media_type": "image/png", "data": "a"}, "not the JSON of Image"),
-        (Resource, {"uri": "a:b", "data": 5}, "not the JSON of Resource"),
-        (Choice, {"label": "x", "pattern": "git"}, "Pattern is an object, not str"),
-        (facts.MessageAdded, {"at": 1.0, "message": {}, "stop_reason": "because"}, "not the JSON of MessageAdded"),
-        (facts.StrayEnded, {"at": 10**400, "call_id": "c1"}, "not the JSON of StrayEnded"),
+        (Locks, {"reads": "abc"}, "expected a list, not str"),
+        (Locks, {"reads": {"a": 1}}, "expected a list, not dict"),
+        (Locks, {"reads": None}, "expected a list, not NoneType"),
+        (facts.LinesQuarantined, {"at": 1.0, "ranges": [[1]], "kept_in": ""}, "expected a list of 2 values"),
+        (facts.LinesQuarantined, {"at": 1.0, "ranges": ["ab"], "kept_in": ""}, "expected a list of 2 values"),
+        (Image, {"media_type": "image/png", "data": "a"}, "invalid JSON for Image"),
+        (Resource, {"uri": "a:b", "data": 5}, "invalid JSON for Resource"),
+        (Choice, {"label": "x", "pattern": "git"}, "Pattern must be an object, not str"),
+        (facts.MessageAdded, {"at": 1.0, "message": {}, "stop_reason": "because"}, "invalid JSON for MessageAdded"),
+        (facts.StrayEnded, {"at": 10**400, "call_id": "c1"}, "invalid JSON for StrayEnded"),
         (ToolCall, {"id": "c1", "name": "Read", "status": []}, "not a valid Status"),
-        (Decision, {"by": "rule"}, "dict without a type is none of Allow, Ask, Deny"),
-        (Decision, {"type": "Perhaps", "by": "rule"}, "'Perhaps' is none of Allow, Ask, Deny"),
-        (Decision, {"type": ["Allow"]}, "none of Allow"),
-        (Decision, None, "NoneType without a type is none of Allow"),
+        (Decision, {"by": "rule"}, "dict without a type is not one of Allow, Ask, Deny"),
+        (Decision, {"type": "Perhaps", "by": "rule"}, "'Perhaps' is not one of Allow, Ask, Deny"),
+        (Decision, {"type": ["Allow"]}, "not one of Allow"),
+        (Decision, None, "NoneType without a type is not one of Allow"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_words(kind: Any, data: Any, words: str) -> None:

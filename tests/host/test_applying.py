@@ -74,10 +74,10 @@ def test_every_difference_is_named_and_nothing_is_written(root: Path) -> None:
     text = str(caught.value)
     assert "same" not in text
     for difference in (
-        "longer: has other content: line 1 is now 'now', was 'before'",
-        "other: has other content",
+        "longer: has different content: line 1 is now 'now', was 'before'",
+        "other: has different content",
         "there: exists already",
-        "missing: is not there",
+        "missing: does not exist",
     ):
         assert difference in text
     assert set(snapshot(root).values()) == {"now"}
@@ -99,7 +99,7 @@ def test_a_path_that_leaves_the_workspace_is_refused(root: Path, path: str) -> N
 
 @rows("path", ["", ".", "..", "a/", "a/..", "\0", "a\0b", "\ud800"])
 def test_what_is_no_file_name_is_refused(root: Path, path: str) -> None:
-    refused(root, FileChange(path, None, b"x"), match="does not name a file|not a usable path")
+    refused(root, FileChange(path, None, b"x"), match="does not name a file|not a valid path")
 
 
 def test_an_absurdly_long_name_is_refused(root: Path) -> None:
@@ -206,7 +206,7 @@ def test_what_cannot_be_put_back_is_named(root: Path, monkeypatch: pytest.Monkey
         replace(source, target, **where)
 
     monkeypatch.setattr(os, "replace", only_once)
-    with pytest.raises(ToolFailure, match="could not put back a"):
+    with pytest.raises(ToolFailure, match="could not restore a"):
         apply(root, FileChange("a", b"1", b"2"), FileChange("n/m", None, b"1"), FileChange("n", None, b""))
 
 

@@ -133,10 +133,10 @@ def test_links_are_made_led_elsewhere_and_removed(root: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (FileChange("link", b"x", b"y"), "link: is a symbolic link: name the file that it leads to"),
-        (FileChange("link", None, b"y"), "link: is a symbolic link: name the file that it leads to"),
-        (FileChange("link", b"other", b"y", link=True), "link: leads elsewhere"),
-        (FileChange("file", b"x", b"y", link=True), "file: is no symbolic link"),
+        (FileChange("link", b"x", b"y"), "link: is a symbolic link: use the path of its target"),
+        (FileChange("link", None, b"y"), "link: is a symbolic link: use the path of its target"),
+        (FileChange("link", b"other", b"y", link=True), "link: is a link to another target"),
+        (FileChange("file", b"x", b"y", link=True), "file: is not a symbolic link"),
     ],
     ids=["written to", "created", "leads elsewhere", "is none"],
 )
@@ -164,8 +164,8 @@ def test_large_content_is_taken_from_the_file_that_holds_it(root: Path, tmp_path
 @pytest.mark.parametrize(
     ("found", "kept", "why"),
     [
-        (b"other", b"new", "a: has other content, 5 bytes"),
-        (b"older", b"new", "a: has other content, 5 bytes"),
+        (b"other", b"new", "a: has different content, 5 bytes"),
+        (b"older", b"new", "a: has different content, 5 bytes"),
         (
             b"old",
             b"damaged",
@@ -192,9 +192,9 @@ def test_large_content_that_is_not_what_it_was_changes_nothing(
         (b"a\nb\nc\n", b"a\nB\nc\n", "line 2 is now 'B', was 'b'"),
         (b"a\n", b"a\nb\n", "line 2 is now 'b', was not there"),
         (b"a\nb\n", b"a\n", "line 2 is now not there, was 'b'"),
-        (b"a\n", b"a\r\n", "has other line ends"),
-        (b"a\n", b"a", "has other line ends"),
-        (b"a\0", b"b\0c", "has other content, 3 bytes instead of 2"),
+        (b"a\n", b"a\r\n", "has different line endings"),
+        (b"a\n", b"a", "has different line endings"),
+        (b"a\0", b"b\0c", "has different content, 3 bytes instead of 2"),
         (b"x" * 200, b"y" * 200, f"line 1 is now '{'y' * 60}…', was '{'x' * 60}…'"),
     ],
 )

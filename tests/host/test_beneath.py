@@ -64,12 +64,12 @@ def test_a_file_beneath_is_opened(root: Path) -> None:
 @rows("path", ["../secret", "deep/../../secret", "/etc/passwd", "./file", "deep//file", "deep/", ".", "..", ""])
 def test_what_is_no_name_is_refused(root: Path, path: str) -> None:
     with no_descriptor_is_left():
-        refused(root, path, errno.EINVAL, "is not a usable name")
+        refused(root, path, errno.EINVAL, "is not a valid name")
 
 
 @rows("path", ["a\0b", "file\0", "\ud800", "deep\0/file", "\ud800/file"])
 def test_a_name_that_no_system_has_is_refused(root: Path, path: str) -> None:
-    refused(root, path, errno.EINVAL, "is not a usable name")
+    refused(root, path, errno.EINVAL, "is not a valid name")
 
 
 @rows("target", ["file", "deep/er", "../secret", "/etc/passwd", "/etc", "link", "nowhere"])
@@ -78,8 +78,8 @@ def test_links_are_refused_wherever_they_lead(root: Path, target: str) -> None:
     link.unlink(missing_ok=True)
     link.symlink_to(target)
     with no_descriptor_is_left():
-        refused(root, "link", errno.ELOOP, "leads over a symbolic link")
-        refused(root, "link/file", errno.ELOOP, "leads over a symbolic link")
+        refused(root, "link", errno.ELOOP, "contains a symbolic link")
+        refused(root, "link/file", errno.ELOOP, "contains a symbolic link")
 
 
 def test_what_is_no_regular_file_is_refused_without_waiting(root: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_folder_swapped_half_way_is_not_followed_to_put_things_back(
         FileChange("file", b"top", b"1"),
     )
     with pytest.raises(
-        ToolFailure, match=r"Could not write file: it was changed by another program .* put back deep/file"
+        ToolFailure, match=r"Could not write file: another program has just changed it.* restore deep/file"
     ):
         apply_changes(ChangeSet("c", changes), root)
     assert [path.name for path in outside.iterdir()] == ["file"]

@@ -198,5 +198,5 @@ def test_a_host_without_processes_fails_in_words() -> None:
     class Bare:
         processes = None
 
-    with pytest.raises(ToolFailure, match="cannot start programs"):
+    with pytest.raises(ToolFailure, match="cannot run commands"):
         processes_of(Bare())  # pyright: ignore[reportArgumentType]

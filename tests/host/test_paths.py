@@ -104,7 +104,7 @@ def test_a_loop_is_a_fault(root: Path) -> None:
     for path in ("loop", "loop/x", "a", "b/x/y"):
         found = place(root, path)
         assert found.fault is not None
-        assert "circle" in found.fault
+        assert "cycle" in found.fault
         assert found.kind == "other"
         assert found.hops[-1] == found.resolved
 
@@ -122,7 +122,7 @@ def test_as_many_links_are_followed_as_linux_follows(root: Path) -> None:
 def test_links_cannot_blow_a_path_up(root: Path) -> None:
     (root / "link").symlink_to("/".join(["x"] * 1500))
     (root / "x").symlink_to("./" * 1500)
-    assert place(root, "link").fault == "the path becomes too long over its links"
+    assert place(root, "link").fault == "the path is too long after its links are resolved"
 
 
 def test_a_link_that_cannot_be_read_is_a_fault(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,14 +136,14 @@ def test_a_link_that_cannot_be_read_is_a_fault(root: Path, monkeypatch: pytest.M
 
 
 def test_what_cannot_be_looked_at_is_a_fault(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert place(root, "n" * 300).fault == "the path cannot be looked at: File name too long"
+    assert place(root, "n" * 300).fault == "the path cannot be read: File name too long"
 
     def refused(path: str) -> os.stat_result:
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr(os, "lstat", refused)
     found = place(root, "closed/a")
-    assert (found.fault, found.kind) == ("the path cannot be looked at: Permission denied", "other")
+    assert (found.fault, found.kind) == ("the path cannot be read: Permission denied", "other")
     assert found.resolved == f"{root}/closed/a"
 
 
@@ -151,8 +151,7 @@ def test_the_first_fault_is_the_one_told(root: Path) -> None:
     (root / "a").symlink_to("b\u200b")
     (root / "b\u200b").symlink_to("b\u200b")
     assert (
-        place(root, "a").fault
-        == "a link on the path leads to a name with a character that cannot be seen (U+200B) in it"
+        place(root, "a").fault == "a link on the path has a target whose name contains an invisible character (U+200B)"
     )
 
 
@@ -172,7 +171,7 @@ def test_bytes_that_are_no_text_are_walked_but_not_trusted(root: Path) -> None:
     name = os.fsdecode(b"\xff")
     (root / name).write_bytes(b"")
     found = place(root, name)
-    assert (found.kind, found.fault) == ("file", "the path contains half a character")
+    assert (found.kind, found.fault) == ("file", "the path contains a lone surrogate")
 
 
 @rows(
@@ -197,12 +196,12 @@ def test_bytes_that_are_no_text_are_walked_but_not_trusted(root: Path) -> None:
         ("~", "~"),
         ("~/x", "~"),
         ("~root/x", "~"),
-        ("file:///etc/passwd", "address"),
-        ("https://example.com/a", "address"),
-        ("C:\\Windows\\win.ini", "another system"),
-        ("c:/x", "another system"),
-        ("\\\\server\\share", "another system"),
-        ("\\??\\C:\\x", "another system"),
+        ("file:///etc/passwd", "a URL"),
+        ("https://example.com/a", "a URL"),
+        ("C:\\Windows\\win.ini", "another operating system"),
+        ("c:/x", "another operating system"),
+        ("\\\\server\\share", "another operating system"),
+        ("\\??\\C:\\x", "another operating system"),
         ("a/\u2024\u2024/x", "looks like .."),
         ("\uff0e/x", "looks like ."),
         ("\u2025", "looks like .."),
@@ -295,7 +294,7 @@ def test_links_of_proc_are_followed_but_never_used(root: Path, path: str, leads:
     (root / "link").symlink_to("/proc/self/root")
     found = place(root, path)
     assert found.fault is not None
-    assert "another place for every program" in found.fault
+    assert "a different place for each process" in found.fault
     assert not found.inside
     assert leads is None or found.resolved == leads
 
@@ -415,4 +414,4 @@ def test_a_link_to_dots_alone_is_a_folder(root: Path, target: str) -> None:
 
 
 def test_a_nul_is_called_by_its_name(root: Path) -> None:
-    assert place(root, "a\0b").fault == "the path contains a NUL"
+    assert place(root, "a\0b").fault == "the path contains a NUL character"

@@ -89,7 +89,7 @@ def test_what_cannot_be_brought_back_is_named_and_nothing_of_it_is_lost(stage: S
     (stage.root / "f1" / "5.txt").write_bytes(b"mine")
     found = stage.recover()
     assert found.outcome == "undone"
-    assert "f0/0.txt: what it was is not kept any more" in found.left
+    assert "f0/0.txt: its old content is no longer stored" in found.left
     assert (stage.root / "f0" / "0.txt").read_bytes().startswith(b"new 0")
 
 
@@ -143,7 +143,7 @@ def test_litter_that_cannot_be_removed_is_removed_the_next_time(stage: Stage, mo
 
 def test_a_journal_that_cannot_be_kept_changes_nothing(tmp_path: Path, stage: Stage) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(ToolFailure, match="Nothing was changed: no journal can be kept in"):
+    with pytest.raises(ToolFailure, match="Nothing was changed: the journal cannot be written in"):
         apply_changes(change(FILES), stage.root, tmp_path / "file" / "journal")
     assert seen(stage.root) == stage.old
 
@@ -241,7 +241,7 @@ def test_while_a_change_is_half_applied_no_other_one_of_its_files_is_applied(
     half = seen(stage.root)
     now = (stage.root / "f0" / "0.txt").read_bytes()
     with ReadOnly(monkeypatch, folder="/root/f"):
-        with pytest.raises(ToolFailure, match="an earlier change of the same files, all at once, is half applied"):
+        with pytest.raises(ToolFailure, match="an earlier change of the same files, all at once, is partly applied"):
             apply_changes(ChangeSet("same", (FileChange("f0/0.txt", now, b"1"),)), stage.root, stage.journal)
         assert seen(stage.root) == half
         apply_changes(ChangeSet("other", (FileChange("third.txt", None, b"1"),)), stage.root, stage.journal)
@@ -263,7 +263,7 @@ def test_an_apply_that_failed_half_way_says_so_and_is_put_back_later(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", replace)
-        with pytest.raises(HalfApplied, match=r"could not put back .*f0/0\.txt: that is done when"):
+        with pytest.raises(HalfApplied, match=r"could not restore .*f0/0\.txt: this happens when"):
             apply_changes(change(FILES), stage.root, stage.journal, "s1/1")
     found = stage.recover()
     assert (found.outcome, found.left) == ("undone", ())

@@ -210,10 +210,10 @@ def test_a_declared_background_job_outlives_callgate_and_is_listed_by_the_next_s
     look = (turn(call("TaskOutput", id="bg-1")), turn(call("TaskStop", id="bg-1")), turn(say("done")))
     events = asyncio.run(resumed(tmp_path, *look))
     notes = [event.text for event in events if isinstance(event, Noted)]
-    assert any("background task bg-1 of an earlier start still runs" in note for note in notes)
+    assert any("background task bg-1 of an earlier start is still running" in note for note in notes)
     read, stopped = texts(events)
     assert read.startswith("before\nafter\n[bg-1: command")
-    assert "running, of an earlier start" in read
+    assert "running, from an earlier start of Callgate" in read
     assert "killed" in stopped
     assert alive(mark) == []
     assert list((tmp_path / "kept").rglob("tasks/*")) == []

@@ -41,7 +41,7 @@ def test_who_applies_to_the_same_workspace_or_one_around_or_inside_it_waits(
 
 
 def test_nothing_is_held_afterwards_even_if_it_failed(tmp_path: Path) -> None:
-    with pytest.raises(ToolFailure, match="not as the preview found"):
+    with pytest.raises(ToolFailure, match="changed since the preview"):
         apply_changes(ChangeSet("x", (FileChange("a", b"0", b"1"),)), tmp_path)
     descriptor = os.open(tmp_path, os.O_RDONLY)
     try:

@@ -4,6 +4,7 @@ import inspect
 import re
 
 import callgate
+from callgate.testing import ScriptedModel
 
 NAMES = [
     "Allow",
@@ -60,6 +61,46 @@ NAMES = [
 def test_the_names_are_these_and_sorted() -> None:
     assert callgate.__all__ == sorted(callgate.__all__)
     assert sorted(callgate.__all__) == sorted(NAMES)
+
+
+SESSION = [
+    *(
+        "aclose",
+        "answer",
+        "ask",
+        "call",
+        "call_sync",
+        "calls",
+        "context",
+        "controls",
+        "cost",
+        "costs",
+        "deps",
+        "derive",
+    ),
+    *(
+        "effort",
+        "events",
+        "events_after",
+        "id",
+        "import_history",
+        "listen",
+        "messages",
+        "mode",
+        "model",
+        "part",
+        "path",
+    ),
+    *("pending", "position", "post", "questions", "run", "run_sync", "send", "status", "title", "tool_names", "usage"),
+    "waiting",
+]
+
+
+def test_a_session_shows_embedding_programs_only_names_that_they_need() -> None:
+    """State for interfaces belongs to ``controls``."""
+    with callgate.Session(ScriptedModel()) as session:
+        assert [name for name in dir(session) if not name.startswith("_")] == SESSION
+        assert {"face", "hints", "todos", "background"} <= {*dir(session.controls)}
 
 
 def test_every_name_is_there_and_an_unknown_one_is_an_attribute_error() -> None:

@@ -169,7 +169,7 @@ async def _headers_helper(row: Row, folder: Path) -> None:
     entry = {"type": "http", "url": "http://127.0.0.1:9/mcp", "headersHelper": row["server"]["headersHelper"]}
     (config.root / ".mcp.json").write_text(json.dumps({"mcpServers": {"web": entry}}), encoding="utf-8")
     async with await _session(config_in(folder)) as session:
-        assert session.mcp_servers == ()
+        assert session.controls.mcp_servers == ()
     assert not trace.exists()
     place = place_in(folder, roots=(str(config.root),))
     (server,) = read_text(json.dumps({"mcpServers": {"web": entry}}), "user").servers
@@ -222,7 +222,7 @@ async def _words_of_a_peer(row: Row, folder: Path) -> None:
         assert len([event for event in events if isinstance(event, QuestionAsked)]) == 1
         session.post(Steer(row["server"]["text"]))
         session.post(Prompt(row["server"]["text"]))
-        session.deliver()
+        session.controls.deliver()
         assert [each.tool for each in session.questions] == ["push"]
 
 

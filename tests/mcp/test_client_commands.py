@@ -39,6 +39,12 @@ def test_a_list_checks_all_servers_at_once_and_says_why_one_failed(capsys: pytes
     text = capsys.readouterr().out
     assert "connected in" in text
     assert "2 tools" in text
+    assert "To see the log of a failed server: callgate mcp test bad" in text
+    for name in ("bad", "gone"):
+        assert main(["mcp", "remove", name]) == 0
+    capsys.readouterr()
+    assert main(["mcp", "list"]) == 0
+    assert "callgate mcp test" not in capsys.readouterr().out
 
 
 @pytest.mark.spec("MCP-1")

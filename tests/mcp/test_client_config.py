@@ -111,7 +111,7 @@ def test_the_file_of_a_project_is_told_to_be_wrong_before_it_is_trusted(tmp_path
     assert str(fault).startswith(f"{config.root / '.mcp.json'}:2: this is not JSON")
     written(config.root / ".mcp.json", good={"command": "x"}, odd={"type": "pigeon"})
     note, fault = server_configs(config, ServerFlags()).faults
-    assert "its servers (good) are left out until you trust this folder" in note.text
+    assert "its servers (good) are not started until you trust this folder" in note.text
     assert "the server 'odd' is ignored: its type must be stdio, http or sse" in fault.text
 
 
@@ -161,9 +161,9 @@ def test_flags_count_before_files_and_strictly_alone(tmp_path: Path) -> None:
     assert [(each.name, each.command) for each in both.servers] == [("a", "flag"), ("b", "file")]
     alone = server_configs(config, ServerFlags((flag,), strict=True))
     assert [each.name for each in alone.servers] == ["a"]
-    with pytest.raises(UsageError, match="there is no file"):
+    with pytest.raises(UsageError, match="file not found"):
         server_configs(config, ServerFlags(("none.json",)))
-    with pytest.raises(UsageError, match="there is no file"):
+    with pytest.raises(UsageError, match="file not found"):
         server_configs(config, ServerFlags(("n" * 5_000,)))
     with pytest.raises(UsageError, match="--mcp-config"):
         server_configs(config, ServerFlags(("{",)))

@@ -42,8 +42,8 @@ def test_a_call_that_was_left_open_waits_for_its_server_when_the_session_goes_on
         store = Store(config.root, config.data)
         model = ScriptedModel(turn(extra("mcp__srv__add", a=1, b=2)), turn(say("Done.")))
         async with await agent_session(config, model, mcp=flags(raw()), journal=await store.create()) as session:
-            assert session.servers is not None
-            await session.servers.settled()
+            assert session.controls.servers is not None
+            await session.controls.servers.settled()
             assert len(asked([event async for event in session.send("go")])) == 1
             kept = session.id
         again = await store.open(kept)
@@ -63,8 +63,8 @@ def test_tools_of_a_server_that_is_being_connected_again_are_not_announced_as_go
         store = Store(config.root, config.data)
         model = ScriptedModel(turn(say("Hello.")), turn(say("Hello.")))
         async with await agent_session(config, model, mcp=flags(raw()), journal=await store.create()) as session:
-            assert session.servers is not None
-            await session.servers.settled()
+            assert session.controls.servers is not None
+            await session.controls.servers.settled()
             await answered(session, "go")
             kept = session.id
         hangs, again = raw("never connects"), await store.open(kept)
@@ -105,8 +105,8 @@ async def early_call(tmp_path: Path, *configs: ServerConfig, name: str, **more: 
     """The events of a call that is made while its server is connecting, and the answers to its questions."""
     model = ScriptedModel(turn(extra(name, **more)), turn(say("Done.")))
     async with await agent_session(config_in(tmp_path), model, mcp=flags(*configs)) as session:
-        assert session.servers is not None
-        assert is_late(session.servers.servers[configs[0].name])
+        assert session.controls.servers is not None
+        assert is_late(session.controls.servers.servers[configs[0].name])
         events = await answered(session, "go")
     return events, [event.question.tool for event in events if isinstance(event, QuestionAsked)]
 
@@ -189,9 +189,9 @@ def test_a_call_or_a_search_for_a_tool_of_a_server_that_is_not_there_says_why_an
         steps = extra("mcp__srv__add", a=1, b=2), search, extra("mcp__gone__add")
         model = ScriptedModel(*map(turn, steps), turn(say("Done.")))
         async with await agent_session(config_in(tmp_path), model, mcp=flags(raw(), missing)) as session:
-            assert session.servers is not None
-            await session.servers.settled()
-            await session.servers.servers["srv"].end()
+            assert session.controls.servers is not None
+            await session.controls.servers.settled()
+            await session.controls.servers.servers["srv"].end()
             return texts(await answered(session, "go"))
 
     called, searched, failing = asyncio.run(main())
@@ -211,7 +211,7 @@ def test_a_search_while_a_server_is_being_connected_says_that_its_tools_are_stil
             return texts(await answered(session, "go"))
 
     (said,) = asyncio.run(main())
-    assert "Still to come: mcp__srv__…. WaitForMcpServers waits for them; then search again." in said
+    assert "Not available yet: mcp__srv__…. Call WaitForMcpServers to wait for them, then search again." in said
 
 
 @pytest.mark.spec("MCP-2")

@@ -15,6 +15,7 @@ from callgate.words.errors import ToolFailure
 from callgate.words.messages import Image, Resource, Text
 from tests.mcp.client_kit import connected, place_in, raw
 from tests.mcp.test_client_hostile import called
+from tests.rows import rows
 
 
 @pytest.mark.spec("MCP-2")
@@ -37,6 +38,39 @@ from tests.mcp.test_client_hostile import called
 )
 def test_an_answer_is_data_whatever_it_holds(tmp_path: Path, answer: object, says: str) -> None:
     assert says in called(tmp_path, "result", json.dumps(answer)).text
+
+
+@pytest.mark.spec("MCP-2")
+@rows(
+    "texts, structured, wanted",
+    [
+        (["5"], {"result": 5}, "5"),
+        (["5.5"], {"result": 5.5}, "5.5"),
+        (["true"], {"result": True}, "true"),
+        (["null"], {"result": None}, "null"),
+        (["rain"], {"result": "rain"}, "rain"),
+        (["5"], {"result": "5"}, "5"),
+        (["1", "2"], {"result": [1, 2]}, "1\n2"),
+        (["a", "b"], {"result": ["a", "b"]}, "a\nb"),
+        (['["a", "b"]'], {"result": ["a", "b"]}, '["a", "b"]'),
+        (['{"a": 1}'], {"result": {"a": 1}}, '{"a": 1}'),
+        (['{"a": 1}', '{"a": 2}'], {"result": [{"a": 1}, {"a": 2}]}, '{"a": 1}\n{"a": 2}'),
+        (['{"a": 1}'], {"a": 1}, '{"a": 1}'),
+        (["note", '{"a": 1}'], {"a": 1}, 'note\n{"a": 1}'),
+        ([], {"result": []}, '{"result": []}'),
+        ([], {"result": 5}, '{"result": 5}'),
+        (["It is 5."], {"result": 5}, 'It is 5.\n{"result": 5}'),
+        (["5"], {"result": 6}, '5\n{"result": 6}'),
+        (["5"], {"result": 5, "unit": "m"}, '5\n{"result": 5, "unit": "m"}'),
+        (["found"], {"rows": [1]}, 'found\n{"rows": [1]}'),
+    ],
+)
+def test_structured_content_is_not_repeated_and_stands_on_its_own_line(
+    texts: list[str], structured: object, wanted: str
+) -> None:
+    definition = read_definition({"name": "x", "inputSchema": {"type": "object"}})
+    blocks = [{"type": "text", "text": text} for text in texts]
+    assert result_of({"content": blocks, "structuredContent": structured}, definition).text == wanted
 
 
 @pytest.mark.spec("MCP-3")

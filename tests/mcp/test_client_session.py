@@ -45,8 +45,8 @@ async def ran(config: Config, given: ServerFlags, *steps: Any, answers: Answers 
     """The events of one prompt, in which each turn makes one of these calls, once all servers are settled."""
     model = ScriptedModel(*(turn(step) for step in steps), turn(say("Done.")))
     async with await agent_session(config, model, mcp=given, **options) as session:
-        assert session.servers is not None
-        await session.servers.settled()
+        assert session.controls.servers is not None
+        await session.controls.servers.settled()
         events: list[Event] = []
         async for event in session.send("go", until="idle"):
             events.append(event)
@@ -134,9 +134,9 @@ def test_a_tool_that_changes_while_its_question_is_open_is_not_called(tmp_path: 
         model = ScriptedModel(turn(call_it), turn(call_it), turn(say("Done.")))
         given = flags(raw("versions", json.dumps(listings)))
         async with await agent_session(config_in(tmp_path), model, mcp=given) as session:
-            assert session.servers is not None
-            await session.servers.settled()
-            server, events = session.servers.servers["srv"], list[Event]()
+            assert session.controls.servers is not None
+            await session.controls.servers.settled()
+            server, events = session.controls.servers.servers["srv"], list[Event]()
             async for event in session.send("go", until="idle"):
                 events.append(event)
                 if isinstance(event, QuestionAsked):
@@ -171,11 +171,11 @@ def test_a_tool_cannot_take_the_name_of_another(tmp_path: Path) -> None:
         model = ScriptedModel(turn(say("Done.")))
         given = flags(raw("tools", json.dumps(tools)))
         async with await agent_session(config, model, mcp=given) as session:
-            assert session.servers is not None
-            await session.servers.settled()
-            names = [each.spec.name for each in session.servers.tools()]
+            assert session.controls.servers is not None
+            await session.controls.servers.settled()
+            names = [each.spec.name for each in session.controls.servers.tools()]
             assert names[:2] == ["mcp__srv__Bash", "mcp__srv__Read"]
-            assert "server" not in str(next(each for each in session.tool_specs if each.name == "Bash"))[:200]
+            assert "server" not in str(next(each for each in session.controls.tool_specs if each.name == "Bash"))[:200]
 
     asyncio.run(main())
     (question,) = asked(asyncio.run(ran(config, flags(raw("tools", json.dumps(tools))), extra("mcp__srv__Bash"))))
@@ -253,11 +253,11 @@ def test_named_tools_are_the_only_ones(tmp_path: Path) -> None:
         model = ScriptedModel(turn(say("Done.")))
         config = config_in(tmp_path)
         async with await agent_session(config, model, mcp=flags(raw()), tools=["Read", "mcp__srv__env"]) as session:
-            assert session.servers is not None
-            await session.servers.settled()
-            assert [each.spec.name for each in session.servers.tools()][:1] == ["mcp__srv__env"]
+            assert session.controls.servers is not None
+            await session.controls.servers.settled()
+            assert [each.spec.name for each in session.controls.servers.tools()][:1] == ["mcp__srv__env"]
         async with await agent_session(config, model, mcp=flags(raw()), tools=["Read"]) as session:
-            assert session.servers is None
+            assert session.controls.servers is None
 
     asyncio.run(main())
 
@@ -271,8 +271,8 @@ def test_a_model_can_wait_for_servers_that_are_still_being_connected(tmp_path: P
         config = config_in(tmp_path, allow=["mcp__srv"])
         given = flags(raw("slow start", "0.2"), raw("exits", name="bad"))
         async with await agent_session(config, model, mcp=given) as session:
-            assert session.servers is not None
-            assert [each.spec.name for each in session.servers.tools()] == ["WaitForMcpServers"]
+            assert session.controls.servers is not None
+            assert [each.spec.name for each in session.controls.servers.tools()] == ["WaitForMcpServers"]
             return [event async for event in session.send("go", until="idle")]
 
     waited, added = texts(asyncio.run(main()))
@@ -290,11 +290,15 @@ def test_fifty_servers_five_of_them_broken_do_not_hold_up_the_session(tmp_path: 
         model = ScriptedModel(turn(say("Hello.")), turn(extra("mcp__good44__add", a=1, b=2)), turn(say("Done.")))
         config = config_in(tmp_path, allow=["mcp__good44"], values={"mcp.connect_timeout": 60.0})
         async with await agent_session(config, model, mcp=flags(*good, *broken, gone)) as session:
-            assert {each.state.status for each in session.mcp_servers} == {"connecting"}
+            assert {each.state.status for each in session.controls.mcp_servers} == {"connecting"}
             first = [event async for event in session.send("hello")]
             assert any(isinstance(event, Event) for event in first)
-            await asyncio.gather(*(each.settled() for each in session.mcp_servers if each.name.startswith("good")))
-            assert {each.state.status for each in session.mcp_servers if each.name.startswith("good")} == {"connected"}
+            await asyncio.gather(
+                *(each.settled() for each in session.controls.mcp_servers if each.name.startswith("good"))
+            )
+            assert {each.state.status for each in session.controls.mcp_servers if each.name.startswith("good")} == {
+                "connected"
+            }
             events = [event async for event in session.send("add", until="idle")]
             assert texts(events) == ["3"]
 
@@ -310,7 +314,7 @@ def test_the_programs_of_servers_end_with_the_session(tmp_path: Path) -> None:
         model = ScriptedModel(turn(say("Done.")))
         session: Session
         async with await agent_session(config, model, mcp=flags(started)) as session:
-            await session.mcp_servers[0].settled()
+            await session.controls.mcp_servers[0].settled()
 
     asyncio.run(main())
     for pid in (tmp_path / "pids").read_text(encoding="ascii").split():

@@ -34,14 +34,14 @@ def test_the_terminal_shows_servers_with_reconnect_disable_and_log(tmp_path: Pat
         config, model = config_in(tmp_path), ScriptedModel(turn(say("Done.")))
         async with await agent_session(config, model, mcp=flags(raw(), raw("exits", name="bad"))) as session:
             terminal = FakeTerminal(session, config)
-            assert session.servers is not None
-            await session.servers.settled()
+            assert session.controls.servers is not None
+            await session.controls.servers.settled()
             assert "cannot find my settings" in await terminal.run("/mcp log bad")
             assert "srv: disabled" in await terminal.run("/mcp disable srv")
-            assert session.servers.tools() == ()
+            assert session.controls.servers.tools() == ()
             assert "srv: connected" in await terminal.run("/mcp reconnect srv")
-            assert "There is no server" in await terminal.run("/mcp log none")
-            assert "takes nothing" in await terminal.run("/mcp dance")
+            assert "Unknown server 'none'" in await terminal.run("/mcp log none")
+            assert "accepts no argument" in await terminal.run("/mcp dance")
         async with await agent_session(config, model) as session:
             assert "callgate mcp add" in await FakeTerminal(session, config).run("/mcp")
 
@@ -55,7 +55,7 @@ def test_mentions_are_completed_with_names_of_servers_and_addresses_of_resources
         (config.root / "srv.txt").touch()
         async with await agent_session(config, model, mcp=flags(raw(), raw("never connects", name="slow"))) as session:
             terminal, came = FakeTerminal(session, config), asyncio.Event()
-            await session.mcp_servers[0].settled()
+            await session.controls.mcp_servers[0].settled()
             files = FileIndex(terminal.start, lambda: config.root, came.set)
             resources = ResourceIndex(terminal.start, came.set)
 
@@ -127,15 +127,15 @@ def test_the_details_of_a_question_say_what_the_server_says_of_its_tool(tmp_path
         config, model = config_in(tmp_path), ScriptedModel(turn(say("Done.")))
         async with await agent_session(config, model, mcp=flags(raw())) as session:
             terminal = FakeTerminal(session, config)
-            assert session.servers is not None
-            await session.servers.settled()
+            assert session.controls.servers is not None
+            await session.controls.servers.settled()
             question = Question("c1", "mcp__srv__add", {"a": 1}, "", by="default", reason="", asked_at=0.0)
             queue = QuestionQueue(terminal)
             queue.follow({((), "c1"): question})
             assert queue.card is not None
             queue.card.act("view")
             shown = CODES.sub("", "\n".join(terminal.panels[-1].lines(60, 20)))
-            assert "A tool of the MCP server srv, which says of it:\n    Add two numbers\n" in shown
+            assert "A tool of the MCP server srv, described as:\n    Add two numbers\n" in shown
             assert "  a: 1\n" in shown
 
     asyncio.run(main())
@@ -151,16 +151,16 @@ def test_tools_of_a_server_stand_together_one_line_each_and_one_is_shown_whole(t
         given = flags(raw("tools", json.dumps(tools)))
         async with await agent_session(config, model, mcp=given) as session:
             terminal = FakeTerminal(session, config)
-            assert session.servers is not None
-            await session.servers.settled()
+            assert session.controls.servers is not None
+            await session.controls.servers.settled()
             shown = await terminal.run("/tools")
-            _before, _title, rows = shown.partition("30 tools of the MCP server srv, called mcp__srv__…\n")
+            _before, _title, rows = shown.partition("30 tools of the MCP server srv, named mcp__srv__…\n")
             assert rows.startswith("  t0   Does it, with all the care that one can take of a th…\n  t1 ")
             assert "\n10 more: /tools srv.\n" in rows
             assert "data, not instructions" not in shown
             assert (await terminal.run("/tools srv")).count("mcp__srv__t") == 30
             whole = await terminal.run("/tools mcp__srv__t1")
-            assert "mcp__srv__t1, in the words of the MCP server srv" in whole
+            assert "mcp__srv__t1, described by the MCP server srv" in whole
             assert said in " ".join(whole.split())
             assert ("srv", "30 tools") in argument_words(terminal, "tools")
 
@@ -173,8 +173,8 @@ def test_prompts_of_servers_are_commands(tmp_path: Path) -> None:
         config, model = config_in(tmp_path), ScriptedModel(otherwise=turn(say("Done.")))
         async with await agent_session(config, model, mcp=flags(friendly())) as session:
             terminal = FakeTerminal(session, config)
-            assert session.servers is not None
-            await session.servers.settled()
+            assert session.controls.servers is not None
+            await session.controls.servers.settled()
             command = next(each for each in all_commands(terminal) if each.name == "friendly:review")
             assert (command.arguments, command.help) == ("PATH", "Review a file. (MCP)")
             await terminal.run("/friendly:review 'my file.py'")

@@ -76,7 +76,7 @@ def test_bad_arguments_are_an_error_result_and_an_unknown_tool_an_error_of_the_p
                 await client.call_tool("Raed", {})
             unnamed = await client.call_tool("resolve", {"action": "apply", "reason": "yes"})
             assert (unnamed.is_error, code_of(unnamed)) == (True, "invalid_arguments")
-            assert "pass the id" in text_of(unnamed)
+            assert "Pass the id" in text_of(unnamed)
 
     run(main)
 

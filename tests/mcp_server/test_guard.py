@@ -107,7 +107,7 @@ def test_it_listens_on_loopback_alone() -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "0", "0x0", "::", "::0", "::ffff:0:0"])
 def test_it_does_not_listen_on_every_address_however_that_is_written(host: str) -> None:
-    with pytest.raises(UsageError, match="the one address"):
+    with pytest.raises(UsageError, match="the address that clients use"):
         listen(host, 0)
 
 

@@ -64,7 +64,7 @@ def test_a_client_without_forms_gets_a_denial_that_says_which_rule_would_allow_i
         async with bench(tmp_path) as made, made.client(era) as client:
             result = await client.call_tool("Bash", TOUCH)
         assert (result.is_error, code_of(result)) == (True, "denied")
-        assert "no elicitation" in text_of(result)
+        assert "not support elicitation" in text_of(result)
         assert "Bash(touch" in text_of(result)
         assert "callgate policy add" in text_of(result)
 
@@ -78,7 +78,7 @@ def test_a_rule_is_named_only_where_one_would_allow_the_call(tmp_path: Path) -> 
             ruled = text_of(await client.call_tool("Bash", TOUCH))
             never = text_of(await client.call_tool("Read", {"file_path": ".env"}))
         assert "--allow RULE" in ruled
-        assert never.endswith("only a person's yes allows it, each time.")
+        assert never.endswith("the user must approve every such call.")
 
     run(main)
 
@@ -173,6 +173,6 @@ def test_a_form_that_stays_open_too_long_counts_as_no(tmp_path: Path) -> None:
         async with bench(tmp_path, settings=settings) as made, made.client("legacy", person) as client:
             result = await client.call_tool("Bash", TOUCH)
         assert code_of(result) == "denied"
-        assert "nobody answered" in text_of(result)
+        assert "no answer" in text_of(result)
 
     run(main)

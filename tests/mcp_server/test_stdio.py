@@ -180,7 +180,7 @@ def test_without_the_package_it_says_how_to_install_it(tmp_path: Path) -> None:
     [
         (["--port", "80"], "--http"),
         (["--http", "--port", "70000"], "65535"),
-        (["--http", "--host", "0.0.0.0"], "the one address"),
+        (["--http", "--host", "0.0.0.0"], "the address that clients use"),
         (["--tools", ""], "name the tools"),
         (["--tools", "Raed"], "did you mean Read"),
     ],

@@ -91,5 +91,5 @@ def test_a_list_may_be_narrower_than_another(wide: tuple[str, ...], narrow: tupl
 
 
 def test_what_is_no_host_is_said() -> None:
-    with pytest.raises(ValueError, match="address of a page"):
+    with pytest.raises(ValueError, match="is a URL"):
         proxy_rules(["https://example.com/"])

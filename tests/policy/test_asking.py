@@ -36,7 +36,7 @@ def test_the_same_call_for_the_third_time_asks(mode: Mode) -> None:
     assert decision.by == "loop guard"
     assert decision.unconditional
     assert decision.unattended == "deny"
-    assert "the same call in a row for the third time, ending in Look" in decision.reason
+    assert "the same call for the third time in a row, ending with Look" in decision.reason
     assert "the same 2 calls" in decided(replace(case, recent=["x", same, "x", same, "x"])).reason
 
 
@@ -78,7 +78,7 @@ def test_a_command_nobody_can_read_asks_even_in_bypass_where_narrow_rules_stand(
     assert isinstance(decision, Ask)
     assert decision.unconditional
     assert decision.risk
-    assert "cannot be read" in decision.reason
+    assert "cannot be parsed" in decision.reason
     assert outcome(case_of("Bash", {"command": 3}, mode="bypass"), rulebook) == "ask"
     assert outcome(shell("git status", mode="bypass"), rulebook) == "allow"
 
@@ -104,7 +104,7 @@ def test_a_narrow_answer_guards_like_a_narrow_rule() -> None:
 @rows("mode", ["default", "bypass"])
 def test_a_tool_that_needs_a_person_asks_in_every_mode(mode: Mode) -> None:
     decision = decided(case_of("AskUserQuestion", mode=mode), rules(allow=["AskUserQuestion"]))
-    assert decision == Ask("interaction", "AskUserQuestion needs a person", unconditional=True)
+    assert decision == Ask("interaction", "AskUserQuestion needs an answer of the user", unconditional=True)
 
 
 @rows(

@@ -89,7 +89,7 @@ def test_a_deny_rule_goes_before_every_mode_rule_hook_and_answer(mode: Mode) -> 
     decision = decided(hooked(case, Allow("hook")), rulebook)
     assert decision == Deny(
         "Deploy",
-        "denied by Deploy: it is about every call of Deploy; nothing allows it while that rule stands",
+        "denied by Deploy: the rule matches every call of Deploy; no other rule overrides it",
         origin=Origin("user", "user.toml", 1),
     )
 

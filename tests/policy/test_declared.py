@@ -17,6 +17,8 @@ from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Effect, Origin, arguments_hash
 from callgate.words.modes import Mode
 from callgate.words.traits import Traits, exclusive, shared
+from tests.policy.gate_kit import case_of, outcome, rules
+from tests.rows import rows
 
 pytestmark = pytest.mark.spec("TOOL-9")
 
@@ -26,7 +28,7 @@ def root(tmp_path: Path) -> Path:
     root, home = tmp_path / "work", tmp_path / "home"
     for folder in (root / "src", root / ".git", home / ".ssh", tmp_path / "private"):
         folder.mkdir(parents=True)
-    for file in (root / "secret.txt", root / "src/a.py", root / ".git/config", home / ".ssh/id_rsa", root / ".env"):
+    for file in (root / "notes.txt", root / "src/a.py", root / ".git/config", home / ".ssh/id_rsa", root / ".env"):
         file.write_text("x")
     (tmp_path / "private" / "notes").write_text("x")
     return root
@@ -143,8 +145,8 @@ def test_rules_on_commands_reach_every_tool_that_declares_one(judged: Desk) -> N
 
 
 def test_rules_on_paths_hosts_and_agents_reach_every_tool_that_declares_them(judged: Desk) -> None:
-    assert judged(show, {"name": "secret.txt"}) == "allow"
-    assert judged(show, {"name": "secret.txt"}, deny=["Read(secret.txt)"]) == "deny"
+    assert judged(show, {"name": "notes.txt"}) == "allow"
+    assert judged(show, {"name": "notes.txt"}, deny=["Read(notes.txt)"]) == "deny"
     assert judged(show, {"name": "../private/notes"}) == "ask"
     assert judged(put, {"name": "src/a.py"}) == "ask"
     assert judged(put, {"name": "src/a.py"}, allow=["Edit(/src/**)"]) == "allow"
@@ -196,12 +198,12 @@ def test_an_undeclared_text_that_names_a_file_counts_against_the_call(judged: De
     home = root.parent / "home"
     assert judged(peek, {"fn": "src/a.py"}) == "allow"
     assert judged(peek, {"fn": "hello"}) == "allow"
-    assert judged(peek, {"fn": "secret.txt"}, deny=["Read(secret.txt)"]) == "deny"
+    assert judged(peek, {"fn": "notes.txt"}, deny=["Read(notes.txt)"]) == "deny"
     assert judged(peek, {"fn": str(home / ".ssh/id_rsa")}, mode="bypass") == "ask"
     assert judged(peek, {"fn": "~/.ssh/id_rsa"}, mode="bypass") == "ask"
     assert judged(peek, {"fn": {"deep": ["../private/notes"]}}) == "ask"
-    for text in (f"file://{home}/.ssh/id_rsa", f"@{home}/.ssh/id_rsa", f" {home}/.ssh/id_rsa", "@secret.txt"):
-        assert judged(peek, {"fn": text}, deny=["Read(secret.txt)"], mode="bypass") != "allow", text
+    for text in (f"file://{home}/.ssh/id_rsa", f"@{home}/.ssh/id_rsa", f" {home}/.ssh/id_rsa", "@notes.txt"):
+        assert judged(peek, {"fn": text}, deny=["Read(notes.txt)"], mode="bypass") != "allow", text
     assert judged(load, {"path": "../private/new"}) == "ask", "a path by its name, though it is not there yet"
     assert judged(peek, {"fn": "../private/new"}) == "allow", "any text"
 
@@ -311,3 +313,30 @@ def test_a_tool_that_changes_the_sessions_own_state_yields_to_rules(judged: Desk
     assert judged(remember, {"text": "x"}, mode="plan") == "allow"
     assert judged(remember, {"text": "x"}, deny=["remember"]) == "deny"
     assert judged(remember, {"text": "x"}, ask=["remember"]) == "ask"
+
+
+HIDDEN: list[tuple[dict[str, Any], str]] = [
+    ({"items": [*(f"word {number}" for number in range(150)), ".env"]}, "ask"),
+    ({"paths": [*(f"w{number}" for number in range(150)), ".env"]}, "ask"),
+    ({"items": [*(f"word {number}" for number in range(4_000)), "keys/id_rsa"]}, "ask"),
+    ({"items": [*(f"word {number}" for number in range(9_000)), ".env"]}, "ask"),
+    ({"items": [*(f"word {number}" for number in range(9_000))]}, "ask"),
+    ({"deep": {"er": [{"x": "a"}] * 150 + [{"y": ".env"}]}}, "ask"),
+    ({"a": ["x"] * 99, "b": ["y"] * 99, "c": ".env"}, "ask"),
+    ({"path": ".env\n"}, "ask"),
+    ({"file": "\t.env"}, "ask"),
+    ({"path": "./" * 700 + ".env"}, "ask"),
+    ({"target": "src/../" * 200 + ".env"}, "ask"),
+    ({"path": "/etc/shadow\r\n"}, "ask"),
+    ({"items": [f"word {number}" for number in range(150)]}, "allow"),
+    ({"text": "word\n" * 5_000}, "allow"),
+]
+
+
+@pytest.mark.spec("GATE-17")
+@rows("arguments, expected", HIDDEN)
+def test_no_number_or_length_of_texts_hides_a_path(arguments: dict[str, Any], expected: str) -> None:
+    case = case_of("mcp__files__show", arguments, traits=Traits("none"))
+    assert outcome(case) == expected
+    denied = outcome(case, rules(deny=["Read(.env)", "Read(id_rsa)", "Read(//etc/shadow)"]))
+    assert denied != "allow" or expected == "allow"

@@ -54,10 +54,10 @@ def test_every_check_is_there_with_what_it_said_and_which_decided() -> None:
         "- interaction: nothing",
         "- mode: nothing",
         "> allow rules: allow, allowed by Deploy(to=test)",
-        "- default: not asked any more",
+        "- default: not reached",
     ]
     assert list(map(in_words, made.rules)) == [
-        "deny Deploy(to=prod) (user, user.toml:1) does not apply: the arguments are others",
+        "deny Deploy(to=prod) (user, user.toml:1) does not apply: the arguments are different",
         "allow Deploy(to=test) (user, user.toml:1) applies",
     ]
 
@@ -76,12 +76,12 @@ def test_an_exception_in_a_check_denies_and_is_shown() -> None:
     made = explain(gate.explain, case_of("Deploy"))
     assert isinstance(made.decision, Deny)
     assert "rules on fire" in made.decision.reason
-    assert steps(made) == [f"> odd: deny, {made.decision.reason}", "- all: not asked any more"]
+    assert steps(made) == [f"> odd: deny, {made.decision.reason}", "- all: not reached"]
 
 
 def test_a_call_that_no_check_decides_about_is_denied() -> None:
     made = explain(CheckGate([Check("silent", lambda case: None)]).explain, case_of("Deploy"))
-    assert made.decision == Deny("gate", "no check decided about this call")
+    assert made.decision == Deny("gate", "no check decided this call")
     assert [step.decided for step in made.steps] == [False]
 
 
@@ -101,7 +101,7 @@ def test_hooks_that_answer_later_are_not_run_to_explain_something() -> None:
 
     for said in (later, lambda case: Odd()):
         made = explained(case_of("Deploy"), hooks=Check("hooks", said))
-        assert "- hooks: answers only when the call is made" in steps(made)
+        assert "- hooks: decides only when the call is made" in steps(made)
         assert isinstance(made.decision, Ask)
     assert ran == []
 
@@ -140,7 +140,7 @@ def test_arguments_of_hooks_that_are_not_valid_deny() -> None:
     made = explained(case_of("Deploy"), hooks=hooks(Hooked("h", None, ["no", "object"])))  # pyright: ignore[reportArgumentType]
     assert isinstance(made.decision, Deny)
     assert made.decision.code == "blocked_by_hook"
-    assert "not valid" in made.decision.reason
+    assert "invalid" in made.decision.reason
 
 
 # ---- how near each rule was -------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def test_rules_on_other_tools_are_left_out() -> None:
 def test_rules_on_any_tool_that_touches_files_are_there() -> None:
     (said,) = reading(case_of("Deploy"), rules(deny=["Read(.env)"]))
     assert said == (
-        "deny Read(.env) (user, user.toml:1) does not apply: no file that the call is known to touch is one of those"
+        "deny Read(.env) (user, user.toml:1) does not apply: no file that the call is known to access matches the rule"
     )
 
 
@@ -173,27 +173,32 @@ NEAR: Sequence[tuple[str, Case, Rulebook, str]] = [
         "command outside",
         shell("touch /tmp/x"),
         book(line("allow", "Bash(touch /tmp/x)", "session")),
-        "/tmp/x is outside the workspace, where a rule of the session layer ends",
+        "/tmp/x is outside the workspace, where rules of the session layer do not apply",
     ),
-    ("no command", case_of("Bash", {"command": 3}), rules(allow=["Bash(ls)"]), "not what it speaks of"),
-    ("field", case_of("Deploy", to="prod"), rules(allow=["Deploy(to=test)"]), "not what it speaks of"),
-    ("path", case_of("Write", file_path="b.py"), rules(allow=["Edit(/a.py)"]), "does not cover all the way to b.py"),
+    ("no command", case_of("Bash", {"command": 3}), rules(allow=["Bash(ls)"]), "does not match the rule"),
+    ("field", case_of("Deploy", to="prod"), rules(allow=["Deploy(to=test)"]), "does not match the rule"),
+    (
+        "path",
+        case_of("Write", file_path="b.py"),
+        rules(allow=["Edit(/a.py)"]),
+        "does not cover every link on the path to b.py",
+    ),
     ("path that fits", case_of("Write", file_path="a.py"), rules(allow=["Edit(/a.py)"]), " applies"),
     (
         "path outside",
         case_of("Write", file_path="/tmp/x"),
         book(line("allow", "Edit(//tmp/**)", "session")),
-        "/tmp/x is outside the workspace, where a rule of the session layer ends",
+        "/tmp/x is outside the workspace, where rules of the session layer do not apply",
     ),
-    ("no path", case_of("Deploy"), rules(allow=["Edit(/a.py)"]), "not known to touch a file that way"),
+    ("no path", case_of("Deploy"), rules(allow=["Edit(/a.py)"]), "not known to access files in this way"),
     (
         "whole tool outside",
         case_of("Write", file_path="/tmp/x"),
         book(line("allow", "Write", "session")),
-        "/tmp/x is outside the workspace, where a rule of the session layer ends",
+        "/tmp/x is outside the workspace, where rules of the session layer do not apply",
     ),
     ("whole tool", case_of("Deploy"), rules(allow=["Deploy"]), " applies"),
-    ("expired", replace(case_of("Deploy"), now=NOW + 2), expired(), "it has expired"),
+    ("expired", replace(case_of("Deploy"), now=NOW + 2), expired(), "the rule has expired"),
 ]
 
 
@@ -205,7 +210,7 @@ def test_an_allow_rule_says_why_it_does_not_cover_the_call(case: Case, rulebook:
 
 def test_a_rule_on_the_whole_shell_says_what_stands_in_its_way() -> None:
     said = reading(shell("python x.py"), rules(deny=["Bash(rm:*)"], allow=["Bash"]))
-    assert "other rules are about a part of Bash, and " in said[1]
+    assert "other rules apply to some calls of Bash, and " in said[1]
 
 
 def test_remembered_answers_are_among_the_rules() -> None:
@@ -213,7 +218,7 @@ def test_remembered_answers_are_among_the_rules() -> None:
     (said,) = reading(case_of("Deploy", to="prod", policies=[answer]), EMPTY)
     assert (
         said
-        == "allow policy allow Deploy(to=test) [session] (session) does not apply: the call is not what it speaks of"
+        == "allow policy allow Deploy(to=test) [session] (session) does not apply: the call does not match the rule"
     )
 
 
@@ -234,21 +239,21 @@ def test_where_nobody_is_to_be_asked_it_says_what_the_gate_says() -> None:
     assert made.steps[-1].check == "mode dont_ask"
     assert made.steps[-1].decided
     assert (
-        made.steps[-1].said
-        == "deny, this would need a person's approval (Deploy asks: it is about every call of Deploy)"
+        made.steps[-1].said == "deny, this requires the approval of the user"
+        " (the ask rule Deploy applies: the rule matches every call of Deploy)"
     )
     odd = CheckGate([Check("odd", lambda case: Ask("odd"))])
     assert explain(odd.explain, case_of("Deploy", mode="dont_ask")).decision == Deny(
-        "mode dont_ask", "this would need a person's approval (odd)"
+        "mode dont_ask", "this requires the approval of the user (odd)"
     )
 
 
 PASSED_BY: Sequence[tuple[Case, str, str]] = [
-    (shell("ls"), "Bash(rm:*)", "no command in it is what the rule is about"),
-    (case_of("Read", file_path="a"), "Edit(a)", "no file that the call is known to touch is one of those"),
-    (case_of("WebFetch", url="https://a.test"), "WebFetch(domain:b.test)", "its host is a.test"),
-    (case_of("Agent", type="plan"), "Agent(explore)", "it starts an agent of type plan"),
-    (case_of("Deploy", to="a"), "Deploy(to=b)", "the arguments are others"),
+    (shell("ls"), "Bash(rm:*)", "no command of the call matches the rule"),
+    (case_of("Read", file_path="a"), "Edit(a)", "no file that the call is known to access matches the rule"),
+    (case_of("WebFetch", url="https://a.test"), "WebFetch(domain:b.test)", "the host of the call is a.test"),
+    (case_of("Agent", type="plan"), "Agent(explore)", "the call starts an agent of type plan"),
+    (case_of("Deploy", to="a"), "Deploy(to=b)", "the arguments are different"),
 ]
 
 
@@ -261,7 +266,7 @@ def test_a_deny_or_ask_rule_says_why_it_does_not_apply(case: Case, text: str, wh
 
 def test_a_deny_rule_that_has_expired_says_so() -> None:
     (said,) = reading(replace(case_of("Deploy"), now=NOW + 2), book(line("deny", "Deploy", expires_at=NOW + 1)))
-    assert said.endswith("does not apply: it has expired")
+    assert said.endswith("does not apply: the rule has expired")
 
 
 def test_explain_is_the_gate_itself_where_nobody_attends_and_where_a_check_ends_the_program() -> None:
@@ -281,4 +286,4 @@ def test_explain_is_the_gate_itself_where_nobody_attends_and_where_a_check_ends_
     made = explain(gate.explain, case_of("Deploy"))
     assert isinstance(made.decision, Deny)
     assert made.steps[-1].decided
-    assert "nobody is there to ask" in made.steps[-1].said
+    assert "there is no user to ask" in made.steps[-1].said

@@ -23,7 +23,7 @@ def paths(root: Path) -> list[str]:
 def test_a_folder_without_such_files_has_nothing_to_trust(tmp_path: Path, store: Trust) -> None:
     put(tmp_path, "main.py")
     assert fingerprint(tmp_path).files == ()
-    assert store.trust(tmp_path, fingerprint(tmp_path)) == Untrusted("there is nothing in this folder to trust")
+    assert store.trust(tmp_path, fingerprint(tmp_path)) == Untrusted("nothing in this folder needs trust")
     assert not store.knows(tmp_path)
 
 
@@ -83,7 +83,7 @@ def test_a_list_of_servers_that_cannot_be_read_still_counts(tmp_path: Path, text
 @pytest.mark.spec("MCP-1")
 def test_a_list_of_servers_that_is_too_long_to_show_cannot_be_trusted(tmp_path: Path) -> None:
     put(tmp_path, ".mcp.json", '{"mcpServers": {"a": {"command": "x"}}}' + " " * 70_000)
-    assert "too much to show" in fingerprint(tmp_path).problem
+    assert "not shown" in fingerprint(tmp_path).problem
 
 
 def test_packages_that_python_would_run_count(root: Path) -> None:
@@ -174,7 +174,7 @@ def test_the_number_of_files_and_folders_is_bounded(root: Path, store: Trust) ->
         (root / ".callgate" / f"{index}").mkdir()
     assert fingerprint(root).problem == ""
     put(root, ".callgate/one.more")
-    problem = "there are more than 1000 files and folders to look at"
+    problem = "there are more than 1000 files and folders to read"
     assert fingerprint(root).problem == problem
     assert fingerprint(root).files == ()
     assert store.state(root) == Untrusted(problem)
@@ -186,7 +186,7 @@ def test_the_size_of_files_is_bounded(root: Path) -> None:
         file.truncate(32 * 1024 * 1024 - len(HOOKS))
         assert fingerprint(root).problem == ""
         file.truncate(32 * 1024 * 1024 - len(HOOKS) + 1)
-    assert fingerprint(root).problem == "there are more than 32 MiB to look at"
+    assert fingerprint(root).problem == "there are more than 32 MiB to read"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -219,7 +219,7 @@ def test_settings_that_change_while_they_are_read_cannot_be_trusted(
         return scan(path)
 
     monkeypatch.setattr(os, "scandir", scan_late)
-    assert fingerprint(root).problem == f"{root}/.callgate/{name} changed while it was read: try again"
+    assert fingerprint(root).problem == f"{root}/.callgate/{name} changed while Callgate read it: try again"
 
 
 # ---- what is shown ------------------------------------------------------------------------------------------------
@@ -241,15 +241,16 @@ def test_what_would_happen_is_said_in_words(root: Path, tmp_path: Path) -> None:
         "runs `make lint` after every Edit (hooks.PostToolUse, .callgate/settings.toml:1)",
         "runs `bash -c './scripts/check.sh --config=conf/lint.ini'` before every call that is Bash(git *) "
         "(hooks.PreToolUse, .callgate/settings.toml:5)",
-        "calls own.hooks:stop when the agent is about to stop (hooks.Stop, .callgate/settings.toml:9)",
-        "runs `python -m tell.me $CALLGATE_PROJECT_DIR/tell.txt 'with blank.txt'` when a question waits for somebody "
-        "who is away (.callgate/settings.toml:13)",
+        "calls own.hooks:stop before the agent stops (hooks.Stop, .callgate/settings.toml:9)",
+        "runs `python -m tell.me $CALLGATE_PROJECT_DIR/tell.txt 'with blank.txt'` when a question is open "
+        "and the user is away (.callgate/settings.toml:13)",
         "posts to http://localhost/x after every failed call (hooks.PostToolUseFailure, "
         ".callgate/settings.local.toml:1)",
         "runs `a<U+202E>` when a session starts or is resumed that matches resume (hooks.SessionStart, "
         ".callgate/settings.local.toml:4)",
         "may use .callgate/in, a link to settings.toml",
-        f"may use .callgate/out, a link to {tmp_path}/x, outside the repository: what is there may change unasked",
+        f"may use .callgate/out, a link to {tmp_path}/x, outside the repository,"
+        " whose content may change without a question",
         "may use .callgate/pipe",
         f"may use scripts/check.sh ({hashed('exit 0' + chr(10))[:12]})",
     )

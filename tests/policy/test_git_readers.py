@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from callgate.admin.call_judge import CallJudge, CallToJudge
+from callgate.policy.git_settings import RepositoryReads
 from tests.rows import rows
 
 SECRET = "S=token\n"
@@ -35,6 +36,15 @@ def _git(root: Path, *words: str) -> str:
 def _decision(root: Path, command: str, deny: tuple[str, ...] = ()) -> str:
     bench = CallJudge(home=str(root.parent))
     return bench.judge(CallToJudge("Bash", {"command": command}, deny=deny, root=str(root))).decision
+
+
+def test_files_that_git_cannot_list_are_reported(repository: Path) -> None:
+    reads = RepositoryReads(("git grep",), (str(repository),), [str(repository)], lambda path: False)
+    assert reads.fault is None
+    (repository / ".git/index").write_text("damaged")
+    assert [*reads.files, *reads.secrets] == []
+    assert reads.unlisted == str(repository)
+    assert not reads.is_elsewhere
 
 
 UNTRACKED = (

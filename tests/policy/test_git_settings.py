@@ -275,6 +275,7 @@ def test_a_tool_that_does_not_switch_off_programs_of_git_asks(repository: Path) 
 
 def _link(root: Path, name: str, target: Path) -> None:
     place = root / ".git" / name
+    place.parent.mkdir(parents=True, exist_ok=True)
     place.rename(place.with_name(f"old-{place.name}")) if place.exists() else None
     place.symlink_to(target)
 
@@ -297,6 +298,18 @@ OTHER: Mapping[str, Callable[[Path, Path], object]] = {
     "a linked log": lambda root, other: _link(root, "logs", other / "logs"),
     "a linked index": lambda root, other: _link(root, "index", other / "index"),
     "linked settings": lambda root, other: _link(root, "config", other / "config"),
+    **{
+        f"a linked {name}": lambda root, other, name=name: _link(root, name, other / "config")
+        for name in (
+            *("rebase-merge/done", "rebase-merge/git-rebase-todo", "rebase-apply/head-name", "sequencer/todo"),
+            *("worktrees/x/locked", "worktrees/x/gitdir", "info/exclude", "info/attributes", "logs/refs/stash"),
+            *("refs/heads/x/y/z", "BISECT_LOG", "modules", "MERGE_MSG"),
+        )
+    },
+    "linked revisions to ignore": lambda root, other: (
+        git(root, "config", "blame.ignoreRevsFile", ".git-blame-ignore-revs"),
+        (root / ".git-blame-ignore-revs").symlink_to(other / "config"),
+    ),
     "alternates": lambda root, other: (root / ".git/objects/info/alternates").write_text(f"{other}/objects\n"),
     "another working tree": lambda root, other: (root / ".git" / "config").write_text(
         f"[core]\n\trepositoryformatversion = 0\n\tworktree = {other.parent}\n"

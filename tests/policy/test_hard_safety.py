@@ -35,7 +35,7 @@ def test_hard_safety_asks_even_in_bypass_and_every_time(case: Case) -> None:
         assert decision.by == "hard safety"
         assert decision.risk is not None
         assert decision.risk not in decision.reason
-        assert decision.reason.endswith("; only a person's yes allows it, each time")
+        assert decision.reason.endswith("; the user must approve every such call")
         assert decision.unconditional
 
 
@@ -86,7 +86,7 @@ def test_more_places_than_can_be_looked_at_are_asked_about(program: str, number:
     assert outcome(shell(command, mode="bypass")) == expected
     more = decided(shell(f"{command} {file}x", mode="bypass"))
     assert isinstance(more, Ask) is (number >= 250 or "*" in file)
-    assert more.reason.startswith("it names more places than can be looked at") is isinstance(more, Ask)
+    assert more.reason.startswith("the call names too many paths") is isinstance(more, Ask)
 
 
 @pytest.mark.parametrize(("number", "expected"), [(98, "allow"), (110, "ask")])

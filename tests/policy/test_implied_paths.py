@@ -1,16 +1,19 @@
 """Rules on paths that a command comes to without naming the place."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from callgate.admin.call_judge import CallJudge, CallToJudge
+from callgate.policy import implied_paths
 from callgate.policy.implied_paths import expand_glob, is_broad_glob, may_contain, secrets_in, spellings
 from callgate.policy.path_patterns import parse_path_pattern
 from callgate.shell.analysis import analyse
 from callgate.shell.effects import folder_readers
 from tests.policy.gate_kit import HOME, ROOT, decided, outcome, place, rules, shell
+from tests.rows import rows
 
 
 @pytest.mark.parametrize(
@@ -49,14 +52,14 @@ def test_a_deny_on_a_path_is_reached_by_what_may_become_it(command: str) -> None
 
 
 def test_what_xargs_puts_into_a_word_is_a_part_of_it() -> None:
-    deny = rules(deny=["Read(a/secret.txt)"], allow=["Bash"])
-    assert outcome(shell("xargs -I{} cat a/{} <<< secret.txt"), deny) == "deny"
-    assert outcome(shell("xargs -I{} cat b/{} <<< secret.txt"), deny) == "allow"
+    deny = rules(deny=["Read(a/notes.txt)"], allow=["Bash"])
+    assert outcome(shell("xargs -I{} cat a/{} <<< notes.txt"), deny) == "deny"
+    assert outcome(shell("xargs -I{} cat b/{} <<< notes.txt"), deny) == "allow"
 
 
 def test_a_wide_pattern_reaches_a_deny_only_where_the_file_is() -> None:
     reason = decided(shell("cat s*.txt"), rules(deny=["Read(secret.txt)"], allow=["Bash"])).reason
-    assert "s*.txt may become" in reason
+    assert "s*.txt may expand to" in reason
     assert outcome(shell("cat *.txt"), rules(deny=["Read(secret.txt)"], allow=["Bash"])) == "deny"
     assert outcome(shell("cat s*.txt"), rules(deny=["Read(conf/secret.txt)"], allow=["Bash"])) == "allow"
     assert outcome(shell("cat *.md"), rules(deny=["Read(secret.txt)"], allow=["Bash"])) == "allow"
@@ -146,12 +149,73 @@ def test_a_folder_with_keys_in_it_is_not_swept_without_a_question(tmp_path: Path
     assert judge.judge(denied).decision == "ask"
 
 
+READERS = (
+    "grep -r KEY .",
+    "grep -rn KEY",
+    "grep --recursive KEY src",
+    "egrep -ri KEY .",
+    "fgrep -rl KEY src",
+    "rg KEY",
+    "rg -uu KEY src",
+    "rg --hidden KEY .",
+    "cd src && grep -r KEY .",
+    "grep -r KEY . | head -3",
+    "diff -r src/a src/z",
+    "timeout 9 rg KEY",
+    "ls; grep -rc KEY src",
+)
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    """A workspace of 12,000 files."""
+    for folder in ("src/a", "src/b", "src/z/deep"):
+        (tmp_path / folder).mkdir(parents=True)
+        for number in range(4_000):
+            (tmp_path / folder / f"file{number}.py").touch()
+    return tmp_path
+
+
+@pytest.mark.spec("GATE-17")
+@rows("command", READERS)
+def test_no_number_of_files_hides_a_secret_from_a_search(command: str, large: Path) -> None:
+    judge = CallJudge(home=str(large / "home"))
+    call = CallToJudge("Bash", {"command": command}, root=str(large))
+    (large / "src/z/deep/.env").unlink(missing_ok=True)
+    if not command.startswith("diff"):  # diff asks in any case
+        assert judge.judge(call).decision == "allow"
+    (large / "src/z/deep/.env").touch()
+    assert judge.judge(call).decision == "ask"
+    for rule in ("Read", "Read(**)", "Read(src/**)"):  # a rule on folders is not a rule on the secrets in them
+        assert judge.judge(replace(call, allow=(rule,))).decision == "ask"
+
+
+@pytest.mark.parametrize(
+    "folder", [".venv", "venv", "target", "__pycache__", "build", "node_modules", ".cache/x", "a/b/c/d/e/f"]
+)
+def test_secrets_are_found_in_folders_of_any_name(folder: str, tmp_path: Path) -> None:
+    (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / folder / "prod.env").touch()
+    (tmp_path / "node_modules/package").mkdir(parents=True, exist_ok=True)
+    (tmp_path / "node_modules/package/test.key").touch()
+    assert [*secrets_in(str(tmp_path))] == [str(tmp_path / folder / "prod.env")]
+
+
+@pytest.mark.spec("GATE-17")
+def test_a_search_that_takes_too_long_asks(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(implied_paths, "_SECONDS", -1.0)
+    judge = CallJudge(home=str(large / "home"))
+    for command in READERS:
+        call = CallToJudge("Bash", {"command": command}, root=str(large))
+        assert judge.judge(call).decision == "ask", command
+    found = judge.judge(CallToJudge("Bash", {"command": "rg KEY"}, root=str(large)))
+    assert "is too large to search for secrets" in found.why
+
+
 def test_what_reads_a_folder_with_a_denied_file_in_it_asks() -> None:
     deny = rules(deny=["Read(secret.txt)"])
     decision = decided(shell("grep -r x src"), deny)
-    assert (
-        decision.reason == "grep -r reads all that is in src, and Read(secret.txt) is about something that may be there"
-    )
+    assert decision.reason == "grep -r reads everything in src, and Read(secret.txt) may apply to a file in it"
     assert outcome(shell("rg x"), deny) == "ask"
     assert outcome(shell("rg x"), rules(ask=["Read(secret.txt)"])) == "ask"
     assert outcome(shell("rg x"), rules(deny=["Edit(secret.txt)"])) == "allow"

@@ -71,7 +71,7 @@ def test_ask_and_deny_rules_of_every_layer_stand_together() -> None:
 def test_allow_rules_of_a_repository_never_count_and_that_is_said(trusted: bool) -> None:
     found = gather([ruling(layer, "allow") for layer in LAYERS], trusted=trusted)
     assert [rule.origin.layer for rule in found.rules] == ["managed", "user", "command line", "session"]
-    text = "allow rules are ignored, because a repository can only tighten: put yours into your own settings"
+    text = "allow rules are ignored, because a repository can only add restrictions: put them into your own settings"
     assert found.notes == (SettingsFault(text, at("project")), SettingsFault(text, at("local")))
 
 
@@ -91,7 +91,7 @@ def test_hooks_of_a_repository_count_only_when_it_is_trusted() -> None:
     assert trusted.notes == ()
     untrusted = gather(all_of_them, trusted=False)
     assert [hook.origin.layer for hook in untrusted.hooks] == ["managed", "user", "command line", "session"]
-    text = "hooks do nothing before this folder is trusted: see callgate trust show"
+    text = "hooks are not run until you trust this folder: see callgate trust show"
     assert untrusted.notes == (SettingsFault(text, at("project")), SettingsFault(text, at("local")))
     assert gather([hooking("local", 2)], trusted=False).notes == (SettingsFault(f"{text} (lines 1, 2)", at("local")),)
 
@@ -147,10 +147,10 @@ def test_the_mode_that_counts(said: dict[str, Mode], mode: Mode, ignored: list[s
 
 def test_who_is_overruled_is_told_by_whom() -> None:
     found = gather([saying("managed", mode="default"), saying("user", mode="bypass")], trusted=False)
-    text = "mode = 'bypass' is ignored: managed, /managed.toml:1 says 'default', and that stands"
+    text = "mode = 'bypass' is ignored: managed, /managed.toml:1 sets 'default', which has priority"
     assert found.notes == (SettingsFault(text, at("user")),)
     found = gather([saying("project", mode="bypass")], trusted=False)
-    text = "mode = 'bypass' is ignored: it can only be made stricter here than 'default'"
+    text = "mode = 'bypass' is ignored: a repository can only make 'default' stricter"
     assert found.notes == (SettingsFault(text, at("project")),)
 
 
@@ -191,7 +191,7 @@ def test_the_later_of_a_persons_own_numbers_counts_up_to_what_is_managed(name: s
 def test_a_repository_cannot_raise_a_number_that_nobody_has_set(name: str) -> None:
     found = gather([saying("project", **{name: 1_000})], trusted=True)
     assert name.replace("__", ".") not in found.values
-    assert "can only be made stricter" in found.notes[0].text
+    assert "a repository can only make" in found.notes[0].text
 
 
 def test_the_later_of_one_layer_counts() -> None:
@@ -209,8 +209,8 @@ def test_a_command_of_a_repository_counts_when_it_is_trusted_and_nobody_has_thei
     notes = [gather(said, trusted=bool(len(said) - 1)).notes[0].text for said in ([theirs], [theirs, mine])]
     start = "questions.notify = 'theirs' is ignored: "
     assert notes == [
-        f"{start}it does nothing before this folder is trusted: see callgate trust show",
-        f"{start}you have your own",
+        f"{start}settings of this folder are not used until you trust it: see callgate trust show",
+        f"{start}your own settings set another value",
     ]
 
 
@@ -223,7 +223,7 @@ def test_a_status_line_of_a_repository_counts_when_it_is_trusted_and_is_told_onc
     skipped = gather([theirs], trusted=False)
     assert [note.text for note in skipped.notes] == [
         "statusline.command = 'theirs' is ignored: "
-        "it does nothing before this folder is trusted: see callgate trust show"
+        "settings of this folder are not used until you trust it: see callgate trust show"
     ]
 
 
@@ -295,7 +295,7 @@ def test_settings_that_lead_outside_the_repository_are_a_fault(tmp_path: Path) -
     for found in read_repository(root):
         assert found.plain == ()
         assert [fault.text for fault in found.faults] == [
-            ("this is a link to a place outside the repository: replace it by a file")
+            ("this file is a link that leaves the repository: replace it with a regular file")
         ]
 
 

@@ -114,14 +114,14 @@ def test_the_same_answer_again_replaces_the_first_and_keeps_its_id(memory: Memor
 
 @pytest.mark.parametrize("at", [float("nan"), float("inf")], ids=["nan", "inf"])
 def test_a_moment_that_never_comes_is_refused(memory: Memory, at: float) -> None:
-    with pytest.raises(UsageError, match="must be moments"):
+    with pytest.raises(UsageError, match="must be times"):
         memory.add(
             ApprovalPolicy(effect="allow", tool="Bash", pattern=None, scope="user", created_at=1.0, expires_at=at)
         )
-    with pytest.raises(UsageError, match="must be moments"):
+    with pytest.raises(UsageError, match="must be times"):
         memory.add(ApprovalPolicy(effect="allow", tool="Bash", pattern=None, scope="user", created_at=at))
     added = memory.add(policy())
-    with pytest.raises(UsageError, match="must be moments"):
+    with pytest.raises(UsageError, match="must be times"):
         memory.replace(added.id, replace(added.policy, expires_at=at))
 
 
@@ -178,10 +178,10 @@ def test_an_answer_can_be_revoked(memory: Memory) -> None:
     first, second = memory.add(policy()), memory.add(policy("project"))
     assert memory.revoke(second.id) == second
     assert memory.policies() == (first,)
-    with pytest.raises(UsageError, match=f"no remembered answer has the id '{second.id}'; there are: {first.id}"):
+    with pytest.raises(UsageError, match=f"no remembered answer has the id '{second.id}'; known ids: {first.id}"):
         memory.revoke(second.id)
     memory.revoke(first.id)
-    with pytest.raises(UsageError, match="there are: none"):
+    with pytest.raises(UsageError, match="known ids: none"):
         memory.revoke(first.id)
 
 
@@ -241,10 +241,14 @@ def test_an_answer_can_be_narrowed_and_keeps_its_id_and_place(memory: Memory) ->
         (None, PREFIX, ""),
         (PREFIX, Pattern("rule", "git log --stat:*"), ""),
         (PREFIX, Pattern("prefix", "git log x", "command"), ""),
-        (PREFIX, PREFIX, "it covers 'git log' still, and more"),
-        (PREFIX, Pattern("prefix", "git status", "command"), "it would cover 'git status', which is not covered now"),
-        (PREFIX, None, "it is about every call"),
-        (Pattern("exact", "ab"), PREFIX, "it covers one call alone now"),
+        (PREFIX, PREFIX, "it still covers 'git log'"),
+        (
+            PREFIX,
+            Pattern("prefix", "git status", "command"),
+            "it would cover 'git status', which the answer does not cover",
+        ),
+        (PREFIX, None, "it applies to every call"),
+        (Pattern("exact", "ab"), PREFIX, "it already covers only one call"),
     ],
 )
 def test_what_is_plainly_not_narrower_is_refused(old: Pattern | None, new: Pattern | None, why: str) -> None:
@@ -303,9 +307,9 @@ def test_a_damaged_file_allows_nothing_and_closes_the_gate(tmp_path: Path, memor
     assert memory.policies() == (kept,)
     (fault,) = memory.faults()
     assert fault.origin == Origin("remembered", str(file))
-    assert fault.text.startswith("these remembered answers cannot be used: the file is ")
-    assert fault.text.endswith("Mend it, or remove it")
-    with pytest.raises(UsageError, match="mend it, or remove it"):
+    assert fault.text.startswith("these remembered answers cannot be used: the file ")
+    assert fault.text.endswith("Fix or remove the file")
+    with pytest.raises(UsageError, match="fix or remove the file"):
         memory.add(policy("project", tool="Edit"))
     assert file.read_bytes() == data
 
@@ -327,7 +331,7 @@ def test_a_file_that_leads_elsewhere_or_is_none_is_damage(tmp_path: Path, memory
 def test_a_file_that_anybody_may_write_is_damage(tmp_path: Path, memory: Memory) -> None:
     memory.add(policy())
     only_file(tmp_path).chmod(0o606)
-    assert "may be written by anybody" in memory.faults()[0].text
+    assert "can be written by any user" in memory.faults()[0].text
 
 
 def test_a_file_that_is_too_large_is_damage(tmp_path: Path, memory: Memory) -> None:

@@ -106,7 +106,7 @@ def test_a_file_says_everything_about_models(desk: Desk) -> None:
     ("text", "line", "told"),
     [
         ("[models]\neffort = 'huge'", 2, "models.effort must be one of low, medium, high, xhigh, max or auto"),
-        ("[models]\ndefalt = 'x'", 2, "there is no setting 'models.defalt': did you mean default?"),
+        ("[models]\ndefalt = 'x'", 2, "unknown setting 'models.defalt': did you mean default?"),
         ("[models.options.x]\nthinking = 'on'", 2, "models.options.x.thinking must be off, adaptive or a number"),
         ("[models.options.x]\nthinking = 0", 2, "models.options.x.thinking must be"),
         ("[models.options.x]\ntemperature = 3", 2, "models.options.x.temperature must be a number from 0 to 2"),
@@ -118,8 +118,8 @@ def test_a_file_says_everything_about_models(desk: Desk) -> None:
         ("[models]\noptions = 5", 2, "models.options must be a table"),
         ("[models.options]\nx = 5", 2, "models.options.x must be a table"),
         ("[providers.x]\nfamily = 'mistral'", 2, "providers.x.family must be one of anthropic, openai, openai-chat"),
-        ("[providers.x]\nbase_url = 'ftp://x'", 2, "providers.x.base_url must be an address"),
-        ("[providers.x]\nkey = 'sk-1'", 2, "there is no setting 'providers.x.key'"),
+        ("[providers.x]\nbase_url = 'ftp://x'", 2, "providers.x.base_url must be a URL"),
+        ("[providers.x]\nkey = 'sk-1'", 2, "unknown setting 'providers.x.key'"),
         ("[providers.x]\nkey_variable = '$KEY'", 2, "providers.x.key_variable must be the name of an environment"),
         ("[providers.x]\nkey_variable = 'HOME'", 2, "providers.x.key_variable must be the name of an environment"),
         ("[providers.x]\nidle_timeout = -1", 2, "providers.x.idle_timeout must be seconds"),
@@ -153,7 +153,7 @@ def test_a_repository_never_names_a_server_a_key_a_command_or_a_header(desk: Des
     config = desk.load(trusted)
     assert (config.models.options, config.models.servers) == ({}, {})
     assert not config.faults
-    assert any("could take your key elsewhere" in note.text for note in config.notes)
+    assert any("could send your key elsewhere" in note.text for note in config.notes)
 
 
 def test_a_repository_names_a_model_only_when_trusted_and_the_person_has_none(desk: Desk) -> None:

@@ -112,10 +112,10 @@ SYSTEM_SECRET = texts(
     """
 )
 WRITTEN = [
-    *((name, "repository's own records") for name in REPOSITORY),
+    *((name, "version control data") for name in REPOSITORY),
     *((name, "by a shell") for name in (*SHELL, "/home/me/.bashrc", "/root/.profile")),
     *((name, "by an editor") for name in EDITOR),
-    *((name, "tells agents") for name in AGENT),
+    *((name, "configures agents") for name in AGENT),
     *((name, "by a tool") for name in TOOL),
     *((name, "often passwords") for name in SETTINGS),
     *((name, "by the build service") for name in BUILD),
@@ -144,10 +144,16 @@ FILES_WITH_SECRETS = """
     prod.env app.prod.env PROD.ENV docker.env.local .env.bak terraform.tfstate terraform.tfstate.backup my.tfstate
     prod.tfvars terraform.tfvars.json id_rsa_backup id_rsa.bak id_rsa-2024 id_ed25519.old id_ecdsa_sk2
     service-account.json service_account_prod.json serviceaccount.json my-service-account.json
-    client_secret_123.apps.json firebase-adminsdk-x.json application_default_credentials.json server.key.bak
-    cert.p12 AuthKey.p8 store.jks app.keystore kubeconfig prod.kubeconfig kubeconfig.yaml secrets.yml
-    secrets.prod.yaml secrets.toml .secrets .vault_pass .vault_pass.txt vault-password.txt passwords.txt
-    token.pickle .dockercfg .s3cfg .boto .mylogin.cnf
+    client_secret_123.apps.json firebase-adminsdk-x.json application_default_credentials.json server.key.bak cert.p12
+    AuthKey.p8 store.jks app.keystore kubeconfig prod.kubeconfig kubeconfig.yaml secrets.yml secrets.prod.yaml
+    secrets.toml .secrets .vault_pass .vault_pass.txt vault-password.txt passwords.txt token.pickle .dockercfg .s3cfg
+    .boto .mylogin.cnf .env_prod .env-prod .env~ env.local env.production .envs/.django serviceAccountKey.json
+    service_account_key.json gcp-key.json my-google-keys.json keyfile.json rootkey.csv bob_accessKeys.csv
+    aws_credentials .git_credentials private_key.txt private-key.asc jwt_secret_key.txt deploy_key deploy_key.pem
+    secret_key_base .secret_key app_private_key.der github_rsa my-server_ed25519 rsa.private prod-secrets.yaml
+    application-secrets.yml access_token api-token.txt .token .password .passwd-s3fs passwd.txt
+    secring.gpg old.kdb home.ovpn me.agekey x.pkcs8 .kubeconfig my.kubeconfig kube.config talosconfig wallet.dat
+    .bash_history .psql_history .terraformrc local.settings.json rclone.conf cookies.txt
 """
 FILES_WITHOUT_SECRETS = """
     .env.example .env.sample .env.template .env.dist example.env sample.env id_rsa.pub id_rsa_backup.pub id_rsa.py
@@ -155,7 +161,11 @@ FILES_WITHOUT_SECRETS = """
     secrets.py secrets.enc.yaml secret.yaml secretsmanager.tf main.tf variables.tf terraform.tfvars.example
     tokens.json token.json tokenizer.json client.json service.yaml vault.hcl environment.yml env.py process.env.d.ts
     passwords_test.go password-reset.json kubeconfig.go kubeconfig_test.go ca.pem cert.pem public.pem server.crt
-    htpasswd.c package.json
+    htpasswd.c package.json public_key.pem deploy_key.pub keyboard.json keys.ts key.go keymap.toml auth.json
+    design-tokens.json tokens.css tokenize.py private.md environment.prod.ts env.d.ts env.ts rsa ecdsa.go test_rsa.py
+    rsa.h history.txt history secret.yaml external-secret.yaml secrets.md secrets.rs cookies.ts private accounts.json
+    accesskey.html .env-example .env_sample service-account.md passwd.go access_token.rb key.properties.example
+    monkey.txt turkey.csv
 """
 
 
@@ -249,19 +259,20 @@ def test_where_case_does_not_count_instructions_in_small_letters_are_instruction
 
 
 def test_every_hop_counts() -> None:
-    assert "repository" in str(said(at("a", ".git/config", "b")))
+    assert "version control data" in str(said(at("a", ".git/config", "b")))
     assert "keys or passwords" in str(said(at("a", ".ssh/x", "b"), "read"))
 
 
 def test_a_fault_needs_a_yes_even_for_reading() -> None:
-    assert said(at("a\0b", fault="the path contains a NUL"), "read") == "'a\\x00b': the path contains a NUL"
+    assert (
+        said(at("a\0b", fault="the path contains a NUL character"), "read")
+        == "'a\\x00b': the path contains a NUL character"
+    )
 
 
 def test_the_sentence_names_where_a_link_leads() -> None:
-    assert said(
-        at("a", "b/.git")
-    ) == f"'a' (which leads to '{ROOT}/b/.git'): it is part of a repository's own records, " + (
-        "where hooks and settings make programs run"
+    assert said(at("a", "b/.git")) == f"'a' (which leads to '{ROOT}/b/.git'): it is version control data, " + (
+        "whose hooks and settings can run programs"
     )
 
 
@@ -279,12 +290,12 @@ def test_the_sentence_names_where_a_link_leads() -> None:
         (HOME, "home folder"),
         (f"{HOME}/*", "home folder"),
         ("/home", "home folder"),
-        ("/etc", "system stands on"),
-        ("/etc/*", "system stands on"),
-        ("C:/", "system stands on"),
-        ("C:", "system stands on"),
-        ("C:/Windows", "system stands on"),
-        ("C:/*", "system stands on"),
+        ("/etc", "remove a system folder"),
+        ("/etc/*", "remove a system folder"),
+        ("C:/", "remove a system folder"),
+        ("C:", "remove a system folder"),
+        ("C:/Windows", "remove a system folder"),
+        ("C:/*", "remove a system folder"),
     ],
 )
 def test_what_holds_everything_is_not_removed(path: str, words: str) -> None:
@@ -316,10 +327,10 @@ def test_devices_need_a_yes_but_for_nothing() -> None:
 
 @rows("what", ["read", "write", "remove"])
 def test_escapes_need_a_yes(what: What) -> None:
-    assert "a link leads out" in str(said(at("link/x", "/opt/x"), what))
-    assert "a link leads out" in str(said(at("a", "/opt/back", "b"), what))
+    assert "a link on the path leads outside" in str(said(at("link/x", "/opt/x"), what))
+    assert "a link on the path leads outside" in str(said(at("a", "/opt/back", "b"), what))
     for spelled in ("../x/y", "src/../../x/y", f"{ROOT}/../x/y"):
-        assert "over .." in str(said(ResolvedPath(spelled, ("/srv/x/y",), "/srv/x/y", False), what))
+        assert "through .." in str(said(ResolvedPath(spelled, ("/srv/x/y",), "/srv/x/y", False), what))
     for hop in ("/srv/proj /a", "/srv/proj./a", "/srv/PROJ/a", "/srv/\uff50roj/a"):
         assert "looks like a path in the workspace" in str(said(ResolvedPath(hop, (hop,), hop, False), what))
 
@@ -341,21 +352,21 @@ def test_on_a_real_tree(tmp_path: Path) -> None:
     def found(path: str, what: What) -> str | None:
         return danger(resolver.resolve_path(path), what, root=resolver.root, home=HOME)
 
-    assert "repository" in str(found("src/hooks/pre-commit", "write"))
+    assert "version control data" in str(found("src/hooks/pre-commit", "write"))
     assert "leads out" in str(found("out/x", "read"))
     assert "leads out" in str(found("out/x", "write"))
     assert "workspace" in str(found(".", "remove"))
     assert "workspace" in str(found("..", "remove"))
-    assert "another place" in str(found("/proc/self/root/x", "read")) or not Path("/proc/self/root").is_symlink()
+    assert "different place" in str(found("/proc/self/root/x", "read")) or not Path("/proc/self/root").is_symlink()
     assert found("src/a.py", "write") is None
 
 
 def test_where_it_leads_over_our_own_process_is_not_told() -> None:
     own = f"/proc/{os.getpid()}/fd/2"
-    fault = f"the path leads over {own}, which is another place for every program"
+    fault = f"the path contains the link {own}, which is a different place for each process"
     place = ResolvedPath("/dev/stderr", ("/dev/stderr", "/proc/self/fd/2", own, "/tmp/x"), "/tmp/x", False, fault=fault)
     assert danger(place, "write", root=ROOT, home=HOME) == (
-        "'/dev/stderr': the path leads over /proc/self/fd/2, which is another place for every program"
+        "'/dev/stderr': the path contains the link /proc/self/fd/2, which is a different place for each process"
     )
 
 
@@ -369,12 +380,12 @@ def test_a_name_is_shown_as_far_as_it_says_something() -> None:
 @rows(
     ("path", "what", "words"),
     [
-        (".gi?/config", "write", "records"),
+        (".gi?/config", "write", "version control data"),
         (".gi*", "remove", "keys"),  # .git-credentials
-        (".git?odules", "write", "records"),
-        (".[g]it/config", "write", "records"),
-        ("sub/.gi?", "remove", "records"),
-        (".bash*", "write", "shell"),
+        (".git?odules", "write", "version control data"),
+        (".[g]it/config", "write", "version control data"),
+        ("sub/.gi?", "remove", "version control data"),
+        (".bash_p*", "write", "shell"),
         (".env*", "read", "keys"),
         (".e*", "write", "keys"),
         (".github/work*/x.yml", "write", "build service"),

@@ -17,7 +17,7 @@ from callgate.words.traits import Traits, writes
 from tests.policy.gate_kit import book, case_of, decided, line, rules, shell
 from tests.rows import rows
 
-WOULD = re.compile(r"; (?:the rule |a rule )?(?P<rules>[A-Za-z_]+(?:\(.*\))?) would(?: allow (?:it|that))?\Z")
+WOULD = re.compile(r"; (?:the rule |a rule )?(?P<rules>[A-Za-z_]+(?:\(.*\))?) would(?: allow this)?\Z")
 
 
 def asked(case: Case, rulebook: Rulebook | None = None) -> str:
@@ -33,27 +33,31 @@ def offered(reason: str) -> list[str]:
 
 
 COMMANDS: Sequence[tuple[str, Sequence[str], str]] = [
-    ("touch a.py", (), "no rule covers touch; Bash(touch:*) would allow it"),
-    ("make lint", (), "no rule covers make; Bash(make lint:*) would allow it"),
-    ("rm -rf build", (), "no rule covers rm; Bash(rm -rf build) would allow it"),
+    ("touch a.py", (), "no rule covers touch; Bash(touch:*) would allow this"),
+    ("make lint", (), "no rule covers make; Bash(make lint:*) would allow this"),
+    ("rm -rf build", (), "no rule covers rm; Bash(rm -rf build) would allow this"),
     ("git commit | sponge x", ("Bash(git commit:*)",), "no rule covers sponge in this command; Bash(sponge x) would"),
-    ("touch a | mkdir b", (), "; Bash(touch:*) and Bash(mkdir:*) would allow it"),
-    ("touch a; mkdir b; make c", (), "; Bash(touch:*), Bash(mkdir:*) and Bash(make c:*) would allow it"),
-    ("make lint 2>&1 | tail -20", (), "in this command; Bash(make lint:*) would allow it"),
-    ("timeout 5 make lint", (), "no rule covers make; Bash(make lint:*) would allow it"),
+    ("touch a | mkdir b", (), "; Bash(touch:*) and Bash(mkdir:*) would allow this"),
+    ("touch a; mkdir b; make c", (), "; Bash(touch:*), Bash(mkdir:*) and Bash(make c:*) would allow this"),
+    ("make lint 2>&1 | tail -20", (), "in this command; Bash(make lint:*) would allow this"),
+    ("timeout 5 make lint", (), "no rule covers make; Bash(make lint:*) would allow this"),
     (
         "touch a > notes.txt",
         ("Bash(touch:*)",),
-        "it writes notes.txt, which no Edit rule covers; Edit(./notes.txt) would",
+        "the command writes notes.txt, which no Edit rule covers; Edit(./notes.txt) would",
     ),
-    ("touch a > n.txt", ("Edit(./n.txt)",), "no rule covers touch; Bash(touch:*) would allow it"),
-    ("touch a > d/n.txt", (), "; Bash(touch:*) and Edit(./d/n.txt) would allow it"),
-    ("git commit -m 'a; b'", (), "; Bash(git commit:*) would allow it"),
-    ("rm 'a b' \"c'd\"", (), "; Bash(rm 'a b' 'c'\"'\"'d') would allow it"),
-    ("cat /etc/x", (), "it reads /etc/x, outside the workspace; Read(//etc/x) would allow it"),
-    ("cat /etc/x /etc/y /etc/x", (), "outside the workspace; Read(//etc/x) and Read(//etc/y) would allow it"),
-    ("git log /etc/x", (), "it reads /etc/x, outside the workspace; Bash(git log /etc/x) would allow it"),
-    ("touch /tmp/x", (), "no rule covers touch; Bash(touch /tmp/x) would allow it"),
+    ("touch a > n.txt", ("Edit(./n.txt)",), "no rule covers touch; Bash(touch:*) would allow this"),
+    ("touch a > d/n.txt", (), "; Bash(touch:*) and Edit(./d/n.txt) would allow this"),
+    ("git commit -m 'a; b'", (), "; Bash(git commit:*) would allow this"),
+    ("rm 'a b' \"c'd\"", (), "; Bash(rm 'a b' 'c'\"'\"'d') would allow this"),
+    ("cat /etc/x", (), "no rule covers reading /etc/x, outside the workspace; Read(//etc/x) would allow this"),
+    ("cat /etc/x /etc/y /etc/x", (), "outside the workspace; Read(//etc/x) and Read(//etc/y) would allow this"),
+    (
+        "git log /etc/x",
+        (),
+        "no rule covers reading /etc/x, outside the workspace; Bash(git log /etc/x) would allow this",
+    ),
+    ("touch /tmp/x", (), "no rule covers touch; Bash(touch /tmp/x) would allow this"),
 ]
 
 
@@ -70,7 +74,7 @@ def test_a_question_about_a_command_names_rules_that_would_allow_it(
 @rows(
     ("command", "says"),
     [
-        ("touch $x", "rules on commands do not cover an expansion (at character 8)"),
+        ("touch $x", "rules for commands do not cover this syntax: an expansion (at character 8)"),
         ("rm 'a\nb'", "no rule covers rm"),
         ("touch *.py", "no rule covers touch"),
         (" && ".join(f"tool{number} x" for number in range(9)), "no rule covers tool0 in this command"),
@@ -89,7 +93,7 @@ def test_where_no_short_rule_would_allow_it_none_is_named(command: str, says: st
 def test_a_rule_that_is_near_is_named_with_what_goes_beyond_it() -> None:
     reason = asked(shell("rg --pre x y"), rules(allow=["Bash(ls)", "Bash(git log:*)", "Bash(rg:*)"]))
     assert reason.startswith("Bash(rg:*) does not cover this: --pre ")
-    assert reason.endswith("; Bash(rg --pre x y) would allow it")
+    assert reason.endswith("; Bash(rg --pre x y) would allow this")
 
 
 def test_of_what_happens_before_any_rule_no_rule_is_named() -> None:
@@ -100,21 +104,23 @@ def test_of_what_happens_before_any_rule_no_rule_is_named() -> None:
 def test_a_rule_that_covers_the_words_and_ends_at_the_workspace_says_so() -> None:
     near = book(line("allow", "Bash(touch /tmp/x)", "session"))
     assert asked(shell("touch /tmp/x"), near) == (
-        "Bash(touch /tmp/x) does not cover this: "
-        "/tmp/x is outside the workspace, where a rule of the session layer ends"
+        "Bash(touch /tmp/x) does not cover this:"
+        " /tmp/x is outside the workspace, where rules of the session layer do not apply"
     )
     whole = book(line("allow", "Bash", "session"))
     assert asked(shell("touch /tmp/x"), whole).startswith("Bash does not cover this: /tmp/x is outside the workspace")
 
 
-@rows(("effect", "says"), [("deny", "Bash(rm:*) is denied"), ("ask", "Bash(rm:*) asks")])
+@rows(("effect", "says"), [("deny", "Bash(rm:*) denies some calls"), ("ask", "Bash(rm:*) asks about some calls")])
 def test_a_command_in_doubt_names_the_rule_it_may_slip_past(effect: Effect, says: str) -> None:
     def guarded(*allow: str) -> Rulebook:
         kept = [line(effect, "Read(x)"), line(effect, "Bash(rm:*)")]
         return book(*kept, *(line("allow", text) for text in allow))
 
     reason = asked(shell("python x.py"), guarded("Bash"))
-    assert reason.startswith(f"Bash allows it, but {says}, and nobody can see that this is not it: it runs")
+    assert reason.startswith(
+        f"Bash allows the call, but {says}, and it is unclear whether that rule applies here: it runs"
+    )
     (rule,) = offered(reason)
     assert isinstance(decided(shell("python x.py"), guarded("Bash", rule)), Allow)
     assert asked(shell("python x.py"), guarded()).startswith("no rule covers python")
@@ -123,22 +129,22 @@ def test_a_command_in_doubt_names_the_rule_it_may_slip_past(effect: Effect, says
 def test_a_rule_that_has_expired_is_not_named() -> None:
     late = book(line("allow", "Bash", expires_at=1e10), line("allow", "Deploy(to=a)", expires_at=1e10), now=0.0)
     assert asked(replace(shell("touch a"), now=2e10), late).startswith("no rule covers touch")
-    assert "no rule covers it" in asked(replace(case_of("Deploy"), now=2e10), late)
+    assert "no rule covers Deploy" in asked(replace(case_of("Deploy"), now=2e10), late)
 
 
 def test_what_a_tool_itself_proposes_for_always_is_not_taken_for_a_prefix() -> None:
     own = Traits("mutating", choices_for_always=(Choice("all of it"), Choice("odd", Pattern("prefix", ""))))
-    assert asked(shell("touch a", traits=own)) == "no rule covers touch; Bash(touch:*) would allow it"
+    assert asked(shell("touch a", traits=own)) == "no rule covers touch; Bash(touch:*) would allow this"
 
 
 # ---- files ------------------------------------------------------------------------------------------------------
 
 FILES: Sequence[tuple[str, str]] = [
-    ("src/a.py", "it changes src/a.py; Write(./src/a.py) would allow it"),
-    ("a.py", "it changes a.py; Write(./a.py) would allow it"),
-    ("app/[id]/(main) x/q?.ts", "Edit(./app/\\[id\\]/(main) x/q\\?.ts) would allow it"),
-    ("/tmp/x*.py", "it changes /tmp/x*.py, outside the workspace; Edit(//tmp/x\\*.py) would allow it"),
-    ("naïve/ö.txt", "Write(./naïve/ö.txt) would allow it"),
+    ("src/a.py", "no rule covers changes of src/a.py; Write(./src/a.py) would allow this"),
+    ("a.py", "no rule covers changes of a.py; Write(./a.py) would allow this"),
+    ("app/[id]/(main) x/q?.ts", "Edit(./app/\\[id\\]/(main) x/q\\?.ts) would allow this"),
+    ("/tmp/x*.py", "no rule covers changes of /tmp/x*.py, outside the workspace; Edit(//tmp/x\\*.py) would allow this"),
+    ("naïve/ö.txt", "Write(./naïve/ö.txt) would allow this"),
 ]
 
 
@@ -197,26 +203,26 @@ def test_the_rule_that_is_named_allows_the_file(names: list[str]) -> None:
 
 
 def test_a_file_whose_rule_would_not_be_plain_has_none_named() -> None:
-    for path in ("a\\b.py", "a\tb.py", "x "):
+    for path in ("a\\b.py", "a\tb.py", "x ", "a  b.py"):
         assert "would" not in asked(case_of("Write", file_path=path))
     linked = case_of("Write", file_path="l.py", links={"/srv/app/l.py": "/srv/app/real.py"})
-    assert asked(linked) == "it changes l.py"
+    assert asked(linked) == "no rule covers changes of l.py"
     far = case_of("Read", file_path="/etc/l.x", links={"/etc/l.x": "/etc/r.x"})
-    assert asked(far) == "it reads /etc/l.x, outside the workspace"
+    assert asked(far) == "no rule covers reading /etc/l.x, outside the workspace"
 
 
 def test_of_several_files_those_are_meant_that_no_rule_opens() -> None:
     patch = "*** Update File: a.py\n*** Update File: b.py\n*** Update File: c.py\n"
     case = case_of("ApplyPatch", patch=patch)
     reason = asked(case, rules(allow=["Edit(/a.py)"]))
-    assert reason == "it changes b.py and 1 more; Edit(./b.py) and Edit(./c.py) would allow it"
+    assert reason == "no rule covers changes of b.py and 1 more; Edit(./b.py) and Edit(./c.py) would allow this"
     assert isinstance(decided(case, rules(allow=["Edit(/a.py)", *offered(reason)])), Allow)
 
 
 def test_files_that_rules_open_are_named_where_something_else_stands_in_the_way() -> None:
     more = Traits("mutating", replace(writes("a.py"), scope="exclusive"))
     reason = asked(case_of("Write", file_path="a.py", traits=more), rules(allow=["Edit(/a.py)"]))
-    assert reason == "it changes a.py"
+    assert reason == "no rule covers changes of a.py"
 
 
 # ---- other tools ------------------------------------------------------------------------------------------------
@@ -227,17 +233,21 @@ OF_SERVER = Traits(server="db")
 @rows(
     ("case", "allow", "says"),
     [
-        (case_of("Deploy"), (), "Deploy may change something, and no rule covers it; the rule Deploy would"),
+        (case_of("Deploy"), (), "no rule covers Deploy, which may have side effects; the rule Deploy would allow this"),
         (case_of("mcp__db__query"), ("Bash",), "the rule mcp__db__query would"),
-        (case_of("mcp__db__query", traits=OF_SERVER), (), "no rule allows this request to the MCP server db yet"),
-        (case_of("Deploy", to="a"), ("Deploy(to=b)",), "Deploy(to=b) does not cover this: the call is not what"),
-        (case_of("odd name"), (), "odd name may change something, and no rule covers it"),
-        (case_of("Agent", type="explore"), (), "it starts an agent of type explore; Agent(explore) would allow it"),
-        (case_of("Agent", type="a=b"), (), "it starts an agent of type a=b"),
-        (case_of("Agent", type="x" * 200), (), "it starts an agent of type xxx"),
-        (case_of("Write"), (), "Write may change something"),
-        (case_of("WebSearch", query="x"), (), "into the network; a rule WebSearch would allow that"),
-        (case_of("Bash", {"command": 3}), (), "no rule covers it: command is int, wanted text"),
+        (case_of("mcp__db__query", traits=OF_SERVER), (), "no rule covers requests to the MCP server db"),
+        (case_of("Deploy", to="a"), ("Deploy(to=b)",), "Deploy(to=b) does not cover this: the call does not match"),
+        (case_of("odd name"), (), "no rule covers odd name, which may have side effects"),
+        (
+            case_of("Agent", type="explore"),
+            (),
+            "no rule covers starting an agent of type explore; Agent(explore) would allow this",
+        ),
+        (case_of("Agent", type="a=b"), (), "no rule covers starting an agent of type a=b"),
+        (case_of("Agent", type="x" * 200), (), "no rule covers starting an agent of type xxx"),
+        (case_of("Write"), (), "no rule covers Write"),
+        (case_of("WebSearch", query="x"), (), "to the network; the rule WebSearch would allow this"),
+        (case_of("Bash", {"command": 3}), (), "no rule covers the call: command is int instead of text"),
     ],
     ids=[
         "tool",

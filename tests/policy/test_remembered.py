@@ -91,7 +91,7 @@ def test_an_answer_that_cannot_be_read_any_more_stands_against_the_whole_tool() 
     broken = Pattern("rule", "a]")
     for effect, expected in (("deny", "deny"), ("ask", "ask"), ("allow", "ask")):
         assert outcome(replace(SRC, policies=[policy(effect, "Write", broken)])) == expected  # pyright: ignore[reportArgumentType]
-    assert "cannot be read" in decided(replace(SRC, policies=[policy("deny", "Write", broken)])).reason
+    assert "is invalid" in decided(replace(SRC, policies=[policy("deny", "Write", broken)])).reason
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_which_answer_is_named_does_not_depend_on_their_order() -> None:
 def test_an_answer_given_since_allows_what_nothing_stands_against() -> None:
     case = replace(SRC, policies=[policy("allow", "Write")])
     assert Judge().remembered(case) == Allow(
-        "policy allow Write [session]", "a remembered answer allows it", origin=Origin("session")
+        "policy allow Write [session]", "allowed by a remembered answer", origin=Origin("session")
     )
     assert Judge().remembered(replace(SRC, policies=[policy("allow", "Write", note="ok")])) == Allow(
         "policy allow Write [session]", "ok", origin=Origin("session")

@@ -16,16 +16,25 @@ def said(effect: Effect, text: str) -> str | None:
     ("text", "says"),
     [
         ("Bash(* --version)", "allows nothing: write the program, or Bash alone for every command"),
-        ("deploy(prod)", "what the brackets of deploy hold is only known when it is called"),
+        ("deploy(prod)", "the meaning of the content of deploy is known only when the tool is called"),
         ("Bash(* --version)", "allows nothing: write the program, or Bash alone"),
         ("Bash(git*)", "allows nothing: write Bash(git:*)"),
         ("Bash(git* log)", "allows nothing: write Bash(git:*)"),
-        ("Edit(*.{ts,tsx})", "braces are part of the name here: write a rule for each"),
-        ("mcp_server", "mcp__server__tool, with two underscores each"),
-        ("mcp-server", "mcp__server__tool, with two underscores each"),
-        ("mcp_server(a=1)", "mcp__server__tool, with two underscores each"),
-        ("bash", "tools are named exactly: if Bash is meant, write that"),
-        ("Websearch(query=x)", "if WebSearch is meant"),
+        ("Edit(*.{ts,tsx})", "braces are not expanded: write one rule for each name"),
+        ("mcp_server", "mcp__server__tool, with double underscores"),
+        ("mcp-server", "mcp__server__tool, with double underscores"),
+        ("mcp_server(a=1)", "mcp__server__tool, with double underscores"),
+        ("bash", "names of tools must be exact: did you mean Bash?"),
+        ("Websearch(query=x)", "did you mean WebSearch?"),
+        ("Bash(git log:)", "this is the exact command: write Bash(git log:*)"),
+        ("Bash(rm:)", "write Bash(rm:*)"),
+        ("Outside(git commit:)", "write Outside(git commit:*)"),
+        (r"Read(src\app.py)", "a backslash only escapes the next character: write src/app.py"),
+        (r"Edit(.\src\**)", "write ./src"),
+        (r"Write(C:\notes.txt)", "write C:/notes.txt"),
+        ('mcp__db__query(table="users")', "the quotes are part of the value: write table=users"),
+        ("mcp__db__query(mode=1, table='users')", "write table=users"),
+        ('Deploy(to="*")', "write to=*"),
     ],
 )
 def test_what_is_hardly_meant_is_told_with_what_to_write(text: str, says: str) -> None:
@@ -35,7 +44,7 @@ def test_what_is_hardly_meant_is_told_with_what_to_write(text: str, says: str) -
 @rows(
     "text",
     [
-        *("Bash", "Bash(git log:*)", "Bash(git log)", "Bash(npm run *)", "Bash(bash -c :)", "Bash(log:)"),
+        *("Bash", "Bash(git log:*)", "Bash(git log)", "Bash(npm run *)", "Bash(bash -c :)", "Bash(echo ::)"),
         *("Bash(curl https://x.test/*)", "Edit(*.ts)", "Edit({a})", "Edit(a,b)", "Read(x\\[1\\].txt)", "Read(\\!x)"),
         *("Edit({a/b,c})", "WebFetch(domain:x.test)", "Agent(explore)", "mcp__db", "mcp__db__*", "mcp__db__query"),
         *("mcp__db__query(table=users)", 'mcp__db__query(a=")', "Deploy", "Deploy(to=x)", "mcp"),
@@ -56,9 +65,7 @@ def test_what_looks_meant_is_left_alone(text: str) -> None:
 def test_a_server_is_named_that_a_rule_nearly_names(text: str, meant: str | None) -> None:
     servers = ["every", "time", "my_db"]
     found = [note.text for note in name_notes([RuleLine("deny", text, Origin())], (), servers)]
-    assert found == (
-        [f"deny {text}: there is no such server: if {meant} is meant, write mcp__{meant}"] if meant else []
-    )
+    assert found == ([f"deny {text}: unknown MCP server: did you mean mcp__{meant}?"] if meant else [])
     assert name_notes([RuleLine("deny", text, Origin())], (), ()) == []
 
 
@@ -67,7 +74,7 @@ def test_a_star_for_the_program_is_a_wide_net_in_a_deny_rule(effect: Effect) -> 
     assert said(effect, "Bash(*)") is None
     assert said(effect, "Bash(* --force)") is None
     assert said(effect, "*") is None
-    assert said(effect, "Bash(git*)") == "the star stands for any program: write Bash(git:*)"
+    assert said(effect, "Bash(git*)") == "the star matches any program: write Bash(git:*)"
 
 
 @rows(

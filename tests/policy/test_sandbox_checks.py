@@ -118,9 +118,9 @@ def test_where_the_setting_or_trust_is_missing_the_analysis_alone_decides() -> N
 
 
 NEEDS = [
-    ("touch /usr/local/bin/app", "it would write /usr/local/bin/app, outside the workspace"),
-    ("git commit -m x", "git would change the repository's own records"),
-    ("git add . && git push", "git would change"),
+    ("touch /usr/local/bin/app", "the command would write /usr/local/bin/app, outside the workspace"),
+    ("git commit -m x", "git must write to .git, which the sandbox blocks"),
+    ("git add . && git push", "git must write to .git"),
 ]
 
 
@@ -133,11 +133,11 @@ def test_what_cannot_do_its_work_inside_is_asked_about_and_the_yes_runs_it_outsi
     assert found.by == "sandbox"
     assert found.reason is not None
     assert why in found.reason
-    assert "a yes runs it outside the sandbox" in found.reason
+    assert "answer yes to run it without the sandbox" in found.reason
     assert walls.settled[("c1", command)] is not None
 
 
-FAILED = "inside the sandbox it failed: it wanted to write /etc/app"
+FAILED = "the sandbox blocked this command: write access to /etc/app"
 ORDINARY = [
     ("make test", ["Bash(make test:*)"]),
     ("make test", ["Bash(make test)"]),
@@ -159,7 +159,7 @@ ORDINARY = [
 def test_an_ordinary_allow_rule_lets_nothing_run_outside(command: str, allow: list[str]) -> None:
     found = judged(inside(command, Walls(FAILED)), rules(allow=allow))
     assert isinstance(found, Ask)
-    assert "a yes runs it outside the sandbox" in found.reason
+    assert "answer yes to run it without the sandbox" in found.reason
 
 
 @pytest.mark.spec("GATE-13")
@@ -235,10 +235,10 @@ LOADING = [
 @rows("command", LOADING)
 def test_a_rule_on_outside_asks_again_when_files_changed_that_the_command_may_run(command: str) -> None:
     book = rules(allow=["Outside"])
-    found = judged(inside(command, Walls(FAILED, "src/conftest.py changed")), book)
+    found = judged(inside(command, Walls(FAILED, "src/conftest.py changed since the user last allowed this")), book)
     assert isinstance(found, Ask)
     assert found.unconditional
-    assert "src/conftest.py changed since a person last allowed this" in found.reason
+    assert "src/conftest.py changed since the user last allowed this" in found.reason
     assert isinstance(judged(inside(command, Walls(FAILED)), book), Allow)
 
 
@@ -252,12 +252,12 @@ def test_every_question_about_a_command_outside_says_so() -> None:
     for book in (EMPTY, rules(ask=["Bash(git push:*)"]), rules(ask=["Bash"])):
         found = judged(inside("git push"), book)
         assert isinstance(found, Ask)
-        assert "a yes runs it outside the sandbox" in found.reason
+        assert "answer yes to run it without the sandbox" in found.reason
         assert found.risk is not None
     hard = judged(inside("echo x > .git/config"))
     assert isinstance(hard, Ask)
     assert hard.by == "hard safety"
-    assert "a yes runs it outside the sandbox" in hard.reason
+    assert "answer yes to run it without the sandbox" in hard.reason
 
 
 def test_always_at_a_question_about_running_outside_says_outside() -> None:
@@ -276,9 +276,11 @@ def test_always_at_a_question_about_running_outside_says_outside() -> None:
 
 
 def test_a_command_that_failed_inside_is_asked_about_with_what_it_wanted() -> None:
-    found = judged(inside("npm install", Walls("inside the sandbox it failed: it wanted to reach registry.npmjs.org")))
+    found = judged(
+        inside("npm install", Walls("the sandbox blocked this command: network access to registry.npmjs.org"))
+    )
     assert isinstance(found, Ask)
-    assert "it wanted to reach registry.npmjs.org; a yes runs it outside" in (found.reason or "")
+    assert "network access to registry.npmjs.org; answer yes to run it" in (found.reason or "")
 
 
 def test_the_place_is_settled_before_any_check_can_end_the_walk() -> None:
@@ -315,16 +317,11 @@ def test_how_many_everyday_commands_are_free_is_reported(record_property: Callab
     found = rows_of("read_only_bash")
     for kind in sorted({row["kind"] for row in found}):
         commands = [row["command"] for row in found if row["kind"] == kind]
-        free = [sum(isinstance(judge(command), Allow) for command in commands) for judge in (_with, _without)]
-        share = " / ".join(f"{count / len(commands):.0%}" for count in free)
-        record_property("report", f"everyday {kind}: {share} of {len(commands)} free with / without the sandbox")
-        if kind == "read-only":
-            assert free[0] >= 0.95 * len(commands)
+        free = sum(isinstance(_with(command), Allow) for command in commands)
+        record_property("report", f"everyday {kind}: {free / len(commands):.0%} of {len(commands)} free in the sandbox")
+        if kind == "read-only":  # without the sandbox: tests/security/test_everyday_bash.py, in a real repository
+            assert free >= 0.95 * len(commands)
 
 
 def _with(command: str) -> Decision:
     return judged(inside(command.replace("{root}", ROOT).replace("{home}", HOME)))
-
-
-def _without(command: str) -> Decision:
-    return judged(shell(command.replace("{root}", ROOT).replace("{home}", HOME)))

@@ -109,7 +109,7 @@ def test_files_with_passwords_are_hidden_wherever_they_are_unless_a_rule_names_t
 def test_a_workspace_that_holds_the_home_folder_is_refused(places: tuple[str, str]) -> None:
     _, home = places
     for root in (home, os.path.dirname(home)):
-        with pytest.raises(SandboxRefused, match="start in a folder of its own"):
+        with pytest.raises(SandboxRefused, match="start Callgate in a project folder"):
             profile_for(root, home)
 
 
@@ -173,7 +173,7 @@ def test_the_self_test_tries_the_kinds_in_order_and_says_why_none_holds(
     monkeypatch.setattr("callgate.host.sandbox.sandbox.missing", lambda backend: None)
     keep(data, (ESCAPED,))
     assert Proofs(data).test() == (
-        "bubblewrap: 1 attacks got out: x; namespaces: not here; landlock: not here; seatbelt: not seatbelt"
+        "bubblewrap: 1 escape tests succeeded: x; namespaces: not here; landlock: not here; seatbelt: not seatbelt"
     )
     assert tried == ["namespaces", "landlock"]  # the long proof found a gap in the first kind
     assert Proofs(data).kept() == (ESCAPED,)

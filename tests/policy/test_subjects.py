@@ -71,13 +71,13 @@ def test_a_command_is_in_doubt_when_nobody_can_say_what_it_does() -> None:
         ("grep git a", None),
         ("cat *.py", "a pattern"),
         ("cat a | grep x *", "a pattern"),
-        ("cat $X", "only known when it runs"),
-        ("cat 'a", "only known when it runs"),
+        ("cat $X", "known only when the command runs"),
+        ("cat 'a", "known only when the command runs"),
         ("cat < *.py", "a pattern"),
         ("git --version", None),
-        ("git status", "is not there yet"),
-        ("git --version && git status", "is not there yet"),
-        ("ls && timeout 5 git log", "is not there yet"),
+        ("git status", "does not exist yet"),
+        ("git --version && git status", "does not exist yet"),
+        ("ls && timeout 5 git log", "does not exist yet"),
     ],
 )
 def test_what_a_command_hides_is_told(text: str, why: str | None) -> None:

@@ -31,7 +31,7 @@ def test_a_folder_is_untrusted_until_what_was_shown_is_trusted(root: Path, store
 def test_what_changed_since_it_was_shown_is_not_trusted(root: Path, store: Trust) -> None:
     shown = fingerprint(root)
     put(root, ".callgate/settings.toml", HOOKS + "\n")
-    assert store.trust(root, shown) == Untrusted("it changed since it was shown: look again")
+    assert store.trust(root, shown) == Untrusted("it changed since it was shown: see callgate trust show")
     assert store.state(root) == Untrusted()
 
 
@@ -128,7 +128,7 @@ def test_what_changed_can_be_shown(root: Path, store: Trust) -> None:
         "  +",
         "gone: .callgate/old",
         f"changed: .callgate/data (file {before} is now file {after})",
-        "  (it is too large, or no text, so that only its hash is known)",
+        "  (only its hash is known, because it is too large or not text)",
         f"changed: .callgate/run (file {short[1][0]} is now file {short[1][1]}, executable)",
         f"changed: .callgate/settings.toml (file {short[0][0]} is now file {short[0][1]})",
         "  @@ -1,2 +1,4 @@",
@@ -157,7 +157,7 @@ def test_a_long_change_names_what_it_leaves_out(root: Path, store: Trust) -> Non
     assert isinstance(state, ChangedFolder)
     lines = state.describe()
     assert "  (302 more lines)" in lines
-    assert lines[-1] == "  (0 lines before and 1001 now: too many to compare here)"
+    assert lines[-1] == "  (0 lines before and 1001 now: too many to compare)"
 
 
 def test_trusting_again_replaces_what_was_trusted(root: Path, store: Trust) -> None:
@@ -212,7 +212,7 @@ def test_the_record_is_for_its_owner_alone(root: Path, store: Trust, tmp_path: P
         (lambda text: text[:-3], "is not JSON"),
         (lambda text: "[]", "is not an object"),
         (lambda text: "{}", "is damaged: "),
-        (lambda text: text.replace('"version": 1', '"version": 2'), "is of another version"),
+        (lambda text: text.replace('"version": 1', '"version": 2'), "has an unsupported version"),
         (lambda text: text.replace('"kind": "file"', '"kind": "all"'), "is damaged: "),
     ],
     ids=["cut", "list", "empty", "version", "kind"],
@@ -225,7 +225,7 @@ def test_a_damaged_record_trusts_nothing_and_says_so(
     file.write_text(damage(file.read_text()))
     state = store.state(root)
     assert isinstance(state, Untrusted)
-    assert state.why.startswith(f"the record of what you trust there, {file}, {why}")
+    assert state.why.startswith(f"the trust record {file} {why}")
     (folder,) = store.list()
     assert folder.root == str(file)
     assert folder.problem.startswith(f"it {why}")
@@ -237,7 +237,7 @@ def test_a_record_of_another_folder_does_not_count(root: Path, store: Trust, tmp
     trusted(store, root)
     file = record_of(tmp_path)
     file.write_text(file.read_text().replace(f'"{root}"', '"/elsewhere"'))
-    assert store.state(root) == Untrusted(f"{file} is about another folder")
+    assert store.state(root) == Untrusted(f"{file} belongs to another folder")
 
 
 def test_a_record_that_goes_away_just_now_trusts_nothing(root: Path, store: Trust, tmp_path: Path) -> None:

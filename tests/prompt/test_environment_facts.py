@@ -38,14 +38,14 @@ def test_a_folder_without_a_repository(tmp_path: Path) -> None:
     assert said["Git"] == "no repository"
     assert said["Working folder"] == str(tmp_path)
     assert said["Model"] == "anthropic/one"
-    assert said["Date when the session began"].startswith("2025-11-16")
+    assert said["Date at the start of the session"].startswith("2025-11-16")
 
 
 def test_the_branch_also_from_a_folder_below_and_from_a_worktree(repository: Path) -> None:
     assert described(repository)["Git"] == "branch feature/one"
     below = repository / "below"
     below.mkdir()
-    assert described(below)["Git"] == f"branch feature/one; the repository begins at {repository}"
+    assert described(below)["Git"] == f"branch feature/one; the top of the repository is {repository}"
     git(repository, "worktree", "add", "-q", "-b", "two", "../second")
     assert described(repository.parent / "second")["Git"] == "branch two"
 
@@ -54,7 +54,7 @@ def test_a_commit_without_a_branch_and_an_operation_under_way(repository: Path) 
     git(repository, "checkout", "-q", "--detach")
     assert described(repository)["Git"].startswith("no branch, at commit ")
     git(repository, "bisect", "start")
-    assert described(repository)["Git"].endswith(", a bisection is under way")
+    assert described(repository)["Git"].endswith(", a bisection is in progress")
 
 
 def test_a_branch_cannot_add_lines(repository: Path) -> None:

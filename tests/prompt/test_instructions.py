@@ -54,7 +54,7 @@ def test_a_link_out_of_the_repository_is_not_read(repository: Path, tmp_path: Pa
     (repository / "AGENTS.md").symlink_to(tmp_path / "id_rsa")
     parts, notes = find_instructions(repository, own=None, trusted=True)
     assert parts == []
-    assert "leads out of the repository" in notes[0]
+    assert "is a link out of the repository" in notes[0]
     (repository / "CLAUDE.md").write_text("inside")
     (repository / "AGENTS.md").unlink()
     (repository / "AGENTS.md").symlink_to("CLAUDE.md")

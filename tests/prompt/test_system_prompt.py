@@ -55,7 +55,7 @@ def test_an_agent_comes_before_the_persons_own_text_and_an_override_is_all() -> 
 
 @pytest.mark.spec("TRN-9")
 def test_an_agent_together_with_the_coordinator_is_refused() -> None:
-    with pytest.raises(UsageError, match="the coordinator gives work to agents and is none itself"):
+    with pytest.raises(UsageError, match="coordinator mode and an agent cannot be combined"):
         build_prompt(FACTS, PromptWishes(coordinator=part("coordinator"), agent=part("agent")))
 
 
@@ -83,7 +83,7 @@ def test_a_section_that_cannot_be_read_is_the_shipped_one_and_said(tmp_path: Pat
     (tmp_path / "prompt" / "role.md").write_bytes(b"\xff\xfe\x00")
     built = build_prompt(PromptFacts(folder=tmp_path))
     assert built.parts[0].text.startswith("You are Callgate")
-    assert "role.md was not read, so the shipped text counts" in built.notes[0]
+    assert "role.md was not read, so the built-in text is used" in built.notes[0]
 
 
 def test_lines_about_missing_tools_are_left_out() -> None:

@@ -19,6 +19,7 @@ from callgate.core.ports import Run
 from callgate.features import compaction_feature
 from callgate.policy.entries import HookLine, RuleLine
 from callgate.policy.setting_rows import SettingValues
+from callgate.session.nesting import nesting_of
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, ScriptedModel, ScriptedTurn, pause, say, turn
 from callgate.testing.script import raw_call
 from callgate.transcript.question_fold import QuestionFold, which_of
@@ -349,7 +350,7 @@ class Life:
     def _look(self, number: int, event: Event) -> None:
         """What holds whenever somebody hears of something."""
         session, journal = self.sessions[number], self.journals[number]
-        if isinstance(event, QuestionAsked) and event.question.path == session.nesting.path:
+        if isinstance(event, QuestionAsked) and event.question.path == nesting_of(session).path:
             at = [n for n, each in enumerate(journal.events) if each is event]
             if not at or at[0] >= journal.durable:
                 self.faults.append(f"{event.question.call_id} was heard before it was on record")
@@ -366,7 +367,7 @@ class Life:
             if status == "idle" and journal.questions.open:
                 self.faults.append(f"idle, and open on record is {list(journal.questions.open)}")
             if status == "waiting_confirmation":
-                unknown = {which_of(each) for each in session.questions if each.path == session.nesting.path}
+                unknown = {which_of(each) for each in session.questions if each.path == nesting_of(session).path}
                 unknown -= set(journal.questions.open)
                 if unknown:
                     self.faults.append(f"asked and not open on record: {unknown}")
@@ -430,14 +431,14 @@ class Life:
         if plan.twice:
             before = len([event for event in self.heard if isinstance(event, InputRefused)])
             self._send(Answer(question.no("too late", by="Bob")))
-            all_told = self.session.deliver()
+            all_told = self.session.controls.deliver()
             after = len([event for event in self.heard if isinstance(event, InputRefused)])
             if all_told and after == before and self.session.status != "closed":
                 self.faults.append(f"a second answer to {question.call_id} was not refused")
 
     def _answer_at(self, level: int, given: Confirmation) -> None:
         for session in self.sessions:
-            if session.nesting.path == given.path[:level] and session.status != "closed":
+            if nesting_of(session).path == given.path[:level] and session.status != "closed":
                 session.post(Answer(given))
                 return
 
@@ -493,7 +494,7 @@ class Life:
         if self.session.questions:
             self.faults.append("closed with open questions")
         for session in self.sessions:
-            failure = session.take_failure()
+            failure = session.controls.take_failure()
             if failure is not None:
                 self.faults.append(f"it failed: {failure!r}")
         self._check_record()

@@ -141,7 +141,7 @@ class PlannedTool(PlainTool):
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
         if isinstance(raw, str) or not isinstance(raw.get("n"), int):
-            return Rejected(("$.n: missing, wanted an integer",))
+            return Rejected(("$.n: missing, expected an integer",))
         return Accepted(dict(raw))
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:

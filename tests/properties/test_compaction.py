@@ -14,20 +14,11 @@ from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal
 from callgate.testing import MemoryHost, ScriptedModel, say, turn
 from callgate.testing.script import ScriptedTurn, cut_off, fail
-from callgate.words.events import (
-    Compacted,
-    Counted,
-    Durable,
-    MessageAdded,
-    MetadataSet,
-    Noted,
-    ResultReplaced,
-    RunEnded,
-    Snipped,
-)
+from callgate.words.events import Durable, MessageAdded, MetadataSet, Noted, RunEnded
 from callgate.words.inputs import Branch, Compact
 from callgate.words.messages import CallPart, Image, Message, Opaque, Part, ResultPart, Text, Thinking, Usage
 from callgate.words.model import Abilities, Request
+from callgate.words.turns import Compacted, Counted, ResultReplaced, Snipped
 from tests.flows.compacting import port
 from tests.history import faults
 from tests.profiles import fewer

@@ -46,7 +46,7 @@ def test_whatever_is_accepted_can_be_read_back(sent: list[Any]) -> None:
             for each in [Prompt("begin"), *sent]:
                 session.post(each)
             await session.send(Prompt("end"), until="idle")
-            failure = session.take_failure()
+            failure = session.controls.take_failure()
             assert failure is None, failure
             said = session.messages
         loaded = store.read()

@@ -12,11 +12,12 @@ from callgate.conversation.record import MemoryJournal
 from callgate.testing import PlainTool, PlainToolbox, ScriptedModel, call, fail, limit, pause, run_virtual, say, turn
 from callgate.testing.script import Scene, cut_off, raw_call
 from callgate.words.errors import ModelError
-from callgate.words.events import CallStarted, Compacted, Event, RunEnded
+from callgate.words.events import CallStarted, Event, RunEnded
 from callgate.words.limits import LoopLimits
 from callgate.words.messages import CallPart
 from callgate.words.model import Abilities, RequestLimits
 from callgate.words.traits import Traits, reads, writes
+from callgate.words.turns import Compacted
 from tests.core.kit import allow_all, virtual_host
 from tests.history import faults
 from tests.sessions import with_event

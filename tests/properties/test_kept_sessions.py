@@ -205,7 +205,7 @@ class World:
     async def take(self, step: Step) -> None:
         await getattr(self, f"_{step.what}", self._post)(step)
         assert not self.wrong
-        failure = self.session.take_failure()
+        failure = self.session.controls.take_failure()
         if failure is not None:
             raise failure
 

@@ -21,27 +21,22 @@ from callgate.transcript.verify import verify
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow
 from callgate.words.events import (
-    Branched,
     CallArrived,
     CallDecided,
     CallSettled,
     CallStarted,
-    Compacted,
     ContextUpdated,
-    Counted,
     Durable,
     LinesQuarantined,
     MessageAdded,
     MetadataSet,
     ModeSet,
-    ResultReplaced,
-    Rewound,
     RunEnded,
-    Snipped,
     TurnEnded,
     TurnStarted,
 )
 from callgate.words.messages import CallPart, Message, ResultPart, Text
+from callgate.words.turns import Branched, Compacted, Counted, ResultReplaced, Rewound, Snipped
 from tests.profiles import fewer
 from tests.transcript.kit import AT, SESSION, check_chain, check_same_by_index, drop_index, put_log, store_in
 

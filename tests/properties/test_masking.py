@@ -7,8 +7,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from callgate.transcript.assigned_secrets import is_harmless
 from callgate.transcript.masking import MASK, Masker
-from callgate.transcript.secret_rules import RULES, SecretRule, is_harmless
+from callgate.transcript.secret_rules import RULES, SecretRule
 from callgate.words.messages import CallPart, Image, Message, Text
 from tests.profiles import fewer
 

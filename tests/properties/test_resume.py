@@ -165,7 +165,7 @@ class Life:
         while self.session.status not in AT_REST:
             self._rest.clear()
             await self._rest.wait()
-        failure = self.session.take_failure()
+        failure = self.session.controls.take_failure()
         if failure is not None:
             raise failure
 

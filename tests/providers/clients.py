@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from callgate.conversation.ports import Model
-from callgate.providers.http_model import HttpModel
+from callgate.providers.http_model import HttpModel, with_joined_deltas
 from callgate.testing import ManualClock, settle
 from callgate.words.errors import ModelError
 from callgate.words.messages import Message, Text
@@ -29,14 +29,15 @@ async def model_on(
 
 
 async def streamed(model: Model, request: Request = REQUEST) -> tuple[list[ModelEvent], ModelError | None]:
-    """All events, and the error that ended them."""
+    """All events, with consecutive deltas joined, and the error that ended them. How the bytes of an answer arrive
+    decides how many deltas it has."""
     events: list[ModelEvent] = []
     try:
         async for event in model.stream(request):
             events += (event,)
     except ModelError as error:
-        return events, error
-    return events, None
+        return [*with_joined_deltas(events)], error
+    return [*with_joined_deltas(events)], None
 
 
 async def failed(model: Model, request: Request = REQUEST) -> ModelError:

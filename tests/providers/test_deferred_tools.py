@@ -114,7 +114,7 @@ def test_anthropic_gets_references_to_what_was_found_and_definitions_that_are_de
     behind = blocks[blocks.index(found) + 1]
     assert behind == {
         "type": "text",
-        "text": "Look is loaded already: call it by its own name, without " + EXECUTE + ".",
+        "text": "Look is already loaded: call it by its own name, without " + EXECUTE + ".",
     }
     assert [block["name"] for block in blocks if block["type"] == "tool_use"] == [
         "Look",
@@ -145,7 +145,7 @@ def test_openai_gets_its_own_search_with_the_definitions_in_the_answer() -> None
     said = last["input"][last["input"].index(outputs[0]) + 1]
     own, words = said["content"]
     assert own["text"] == f"[{SEARCH} answers, not the user:]"
-    assert "No tool that has calendar was found" in words["text"]
+    assert "No tool that contains calendar was found" in words["text"]
 
 
 @pytest.mark.spec("SRC-8")

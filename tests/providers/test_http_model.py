@@ -3,17 +3,30 @@
 import asyncio
 import errno
 import socket
+from contextlib import nullcontext
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from callgate.providers.addresses import base_url
 from callgate.providers.exchange import fault_of_exception
-from callgate.providers.http_model import HttpModel
+from callgate.providers.http_model import HttpModel, with_joined_deltas
 from callgate.testing import ManualClock, settle
 from callgate.words.errors import ModelError
 from callgate.words.messages import Message, Text, Usage
-from callgate.words.model import MessageEnded, ModelNoted, RequestOptions
+from callgate.words.model import (
+    ArgumentsDelta,
+    MessageEnded,
+    ModelEvent,
+    ModelNoted,
+    PartEnded,
+    RequestOptions,
+    TextDelta,
+    ThinkingDelta,
+)
 from tests.providers.clients import REQUEST, failed, is_whole, model_on, streamed, text_of, waiting
 from tests.providers.servers import CUT, HANG, Answer, Call, FakeServer, Reply, Say, Until, writer
 
@@ -382,3 +395,51 @@ def test_a_model_lives_longer_than_an_event_loop() -> None:
 
     asyncio.run(once(False))
     asyncio.run(once(True))  # another server: the first one is gone
+
+
+DELTAS = st.lists(
+    st.builds(TextDelta, st.integers(0, 1), st.text("ab", min_size=1, max_size=2))
+    | st.builds(ArgumentsDelta, st.integers(0, 1), st.text("ab", min_size=1, max_size=2))
+    | st.builds(ThinkingDelta, st.integers(0, 1), st.text("ab", max_size=2))
+    | st.builds(PartEnded, st.integers(0, 1))
+)
+
+
+@given(DELTAS, st.booleans())
+def test_joined_deltas_have_the_same_text_in_the_same_order(events: list[ModelEvent], fails: bool) -> None:
+    error = ModelError("busy", kind="overloaded")
+    made: list[ModelEvent] = []
+    joining = with_joined_deltas([*events, *([error] if fails else [])])
+    with pytest.raises(ModelError) if fails else nullcontext():
+        made.extend(joining)
+    assert letters(made) == letters(events)
+    between = [(one, other) for one, other in pairwise(made) if isinstance(one, TextDelta | ArgumentsDelta)]
+    assert all(type(one) is not type(other) or one.index != getattr(other, "index", -1) for one, other in between)
+
+
+def letters(events: list[ModelEvent]) -> list[tuple[type, int, str]]:
+    """Each character with the kind and part of its event; other events without text."""
+    found: list[tuple[type, int, str]] = []
+    for event in events:
+        text = getattr(event, "text", "")
+        index = getattr(event, "index", -1)
+        found += [(type(event), index, char) for char in text] or [(type(event), index, "")]
+    return found
+
+
+async def test_events_that_arrived_together_are_one_delta_each_part() -> None:
+    data = b"".join(EVENTS)
+    async with FakeServer(Reply([data])) as server, model_on(server) as (model, _):
+        events = [event async for event in model.stream(REQUEST)]
+        assert events == [*with_joined_deltas(events)]
+
+
+async def test_a_broken_chunk_behind_received_events_ends_the_answer_after_them() -> None:
+    head = b"".join(EVENTS[:4])
+    chunk = f"{len(head):x}\r\n".encode() + head + b"\r\n"
+    raw = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    async with FakeServer(Reply([raw + chunk + b"zz\r\nno chunk"], raw=True)) as server, model_on(server) as (model, _):
+        events, error = await streamed(model)
+        assert text_of(events)
+        assert error is not None
+        assert error.kind == "protocol"

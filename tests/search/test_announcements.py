@@ -17,10 +17,11 @@ from callgate.core.capabilities import ToolFacts
 from callgate.features import compaction_feature, search_feature
 from callgate.search.search_reminders import ANNOUNCED, MOST_CHARS, Announcements
 from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
-from callgate.words.events import Compacted, MessageAdded, Snipped
+from callgate.words.events import MessageAdded
 from callgate.words.inputs import Compact, Rewind, Snip
 from callgate.words.messages import Message, Text
 from callgate.words.model import Request
+from callgate.words.turns import Compacted, Snipped
 from tests.profiles import fewer
 from tests.search.deferred_kit import Changing, reminders, server_tool
 

@@ -112,7 +112,7 @@ async def test_so_many_names_are_remembered_and_the_oldest_are_forgotten_first()
         await session.run("go")  # the search waits for the index
         for word in words:
             await session.run(word)
-        kept = session.metadata[SUGGESTED]
+        kept = session.controls.metadata[SUGGESTED]
         assert kept == [f"mcp__hub__{word}" for word in words[3:]]
         await session.run(words[0])
         await session.run(words[10])

@@ -84,14 +84,14 @@ async def test_a_rule_about_the_wrapper_is_noted_with_its_line_and_rules_about_t
     found = config(tmp_path)
     noted = {note.origin.line: note.text.partition(":")[0].partition(",")[0] for note in found.notes}
     assert noted == {
-        3: f"deny {EXECUTE} does nothing",
-        4: f"deny {SEARCH} keeps the model from searching",
-        6: f"ask {EXECUTE}(mcp__hub) does nothing",
-        7: f"allow {EXECUTE}(tool_name=mcp__hub__drop) does nothing",
+        3: f"deny {EXECUTE} has no effect",
+        4: f"deny {SEARCH} stops the model from searching for tools",
+        6: f"ask {EXECUTE}(mcp__hub) has no effect",
+        7: f"allow {EXECUTE}(tool_name=mcp__hub__drop) has no effect",
     }
     model = ScriptedModel(turn(execute("mcp__hub__drop", {"text": "hi"}), call(SEARCH, query="send")), DONE)
     async with session(tmp_path, model, SEND, DROP, config=found) as talk:
-        assert sum("does nothing" in note for note in talk.notes) == 3
+        assert sum("has no effect" in note for note in talk.controls.notes) == 3
         await talk.run("go")
         assert all("denied" in text for text in results(talk))
 
@@ -169,10 +169,10 @@ async def test_a_wrong_name_gets_the_nearest_ones_and_the_wrapper_cannot_call_it
         await talk.run("go")
         wrong, itself, nameless, core, resolve = results(talk)
     assert "There is no tool named 'mcp__hub__sent'. Did you mean mcp__hub__send" in wrong
-    assert "wanted the name of another tool" in itself
+    assert "expected the name of another tool" in itself
     assert f"Invalid arguments for {EXECUTE}" in nameless
     assert core == "a.py"
-    assert "resolve is called by its own" in resolve
+    assert "resolve directly" in resolve
 
 
 @pytest.mark.spec("SRC-2")
@@ -185,7 +185,7 @@ async def test_preview_change_and_face_are_those_of_the_target(tmp_path: Path) -
         (question,) = talk.questions
         assert question.tool == "Write"
         assert question.preview is not None
-        assert talk.face("Write", {"file_path": "a.txt"}).line == "Write(a.txt)"
+        assert talk.controls.face("Write", {"file_path": "a.txt"}).line == "Write(a.txt)"
         await talk.send(Answer(question.yes()))
     assert (tmp_path / "work/a.txt").read_text() == "new"
     arrived = [event for event in events if isinstance(event, CallArrived)]
@@ -320,7 +320,7 @@ async def test_a_tool_whose_every_call_is_denied_is_neither_announced_nor_sugges
     wanted = [call(SEARCH, query="send a text, drop a table"), call(SEARCH, query="select:mcp__hub__send")]
     model = ScriptedModel(turn(*wanted), DONE)
     async with session(tmp_path, model, send, DROP) as talk:
-        assert len(talk.deferred_specs) == 2 - len(hidden)
+        assert len(talk.controls.deferred_specs) == 2 - len(hidden)
         await talk.run("Send a text, then drop a table.")
         found, selected = results(talk)
     told = " ".join(reminders(model.requests[0]))

@@ -74,9 +74,11 @@ def test_a_deferred_tool_can_be_called_by_its_own_name_and_without_a_search() ->
 def test_deferred_tools_are_given_as_a_list_like_others() -> None:
     async def run() -> None:
         async with Session(ScriptedModel(), [], features=[search_feature([look])], host=MemoryHost()) as session:
-            assert [each.name for each in session.deferred_specs] == ["Look"]
-            assert session.tool_search is not None
-            assert session.tool_search.sentence.startswith("on: 1 tool is deferred; in every request it would take ")
+            assert [each.name for each in session.controls.deferred_specs] == ["Look"]
+            assert session.controls.tool_search is not None
+            assert session.controls.tool_search.sentence.startswith(
+                "on: 1 tool is deferred; in every request it would take "
+            )
         with pytest.raises(UsageError, match="pass a list of tools or a toolbox, not int"):
             Session(ScriptedModel(), [], features=[search_feature(cast(Any, 3))], host=MemoryHost())
 
@@ -127,7 +129,7 @@ def test_the_names_of_the_two_tools_are_theirs_alone(name: str) -> None:
         """Takes the place of another tool."""
         return "other"
 
-    with pytest.raises(ToolDefinitionError, match=f"two tools answer to '{name}'"):
+    with pytest.raises(ToolDefinitionError, match=f"two tools have the name '{name}'"):
         Session(ScriptedModel(), [other], features=[search_feature(Changing())], host=MemoryHost())
     source = Changing()
     model = ScriptedModel(turn(say("Hello.")), turn(say("Again.")))
@@ -137,7 +139,7 @@ def test_the_names_of_the_two_tools_are_theirs_alone(name: str) -> None:
             await session.run("go")
             source.add(other)
             await session.run("again")
-            assert session.deferred_specs == ()
+            assert session.controls.deferred_specs == ()
         return session
 
     asyncio.run(run())

@@ -179,7 +179,7 @@ def test_who_is_asked_to_trust_is_shown_the_exact_effect(base: Path) -> None:
     starting = "when a session starts or is resumed (hooks.SessionStart, .callgate/settings.toml:1)"
     assert effects("con001") == (f"runs `{PWN}` {starting}",)
     assert effects("con036") == (
-        "runs `<U+001B>]0;x<U+0007>` when the agent is about to stop (hooks.Stop, .callgate/settings.toml:1)",
+        "runs `<U+001B>]0;x<U+0007>` before the agent stops (hooks.Stop, .callgate/settings.toml:1)",
     )
     assert [effect.split(" (")[0] for effect in effects("con028")] == [
         "runs the Python code in .callgate/tools/y.py",

@@ -347,7 +347,7 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "read(x)": ("character 1", "Read"),
     "Bsh(ls)": ("character 1", "Bash"),
     "Bash(FOO=1 npm test)": ("character 6",),
-    "Edit(../x)": ("character 6", "write where it leads"),
+    "Edit(../x)": ("character 6", "write the resolved path"),
     "Read(!x)": ("character 6", "deny rule"),
     "Read(~bob/x)": ("character 6", "//home/name"),
     "Read([a-)": ("character 6", "write \\["),

@@ -100,7 +100,7 @@ def test_a_rule_on_outside_runs_what_a_person_saw_and_asks_after_a_change(tmp_pa
     canary.unlink()
     events = played(config, ["Outside(make test:*)"], call("Bash", command="echo '#' >> Makefile"), make, make)
     (asked,) = of(events, QuestionAsked)
-    assert "Makefile changed since a person last allowed this" in asked.question.reason
+    assert "Makefile changed since the user last allowed this" in asked.question.reason
     assert asked.question.choices == ()
     assert not canary.exists()
 
@@ -111,7 +111,7 @@ def test_a_yes_to_running_outside_is_the_review_of_the_files(tmp_path: Path, can
     change = call("Bash", command=f"printf 'test:\\n\\ttouch {canary}\\n' > Makefile")
     events = played(config, ["Outside(make test:*)"], change, make, make, answer=True)
     (asked,) = of(events, QuestionAsked)
-    assert "Makefile changed since a person last allowed this" in asked.question.reason
+    assert "Makefile changed since the user last allowed this" in asked.question.reason
     assert canary.exists()
     canary.unlink()
     events = played(config, ["Outside(make test:*)"], make, make)

@@ -2,6 +2,8 @@
 a file of the workspace under the name of a known program. Each command that is allowed really runs."""
 
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -134,6 +136,78 @@ def test_a_link_to_the_workspace_in_a_folder_of_the_user_is_not_the_known_progra
         assert reached(work, command, EVERYTHING) == (True, False)
 
 
+VARIABLES = {
+    "git programs": ("git submodule status", {"GIT_EXEC_PATH": "bin"}),
+    "git programs, absolute": ("git submodule status", {"GIT_EXEC_PATH": "{root}/bin"}),
+    "settings of rg": ("rg text text.txt", {"RIPGREP_CONFIG_PATH": "rg.conf"}),
+    "settings of rg, absolute": ("rg text text.txt", {"RIPGREP_CONFIG_PATH": "{root}/rg.conf"}),
+    "modules": ("pip list", {"PYTHONPATH": "."}),
+    "modules after an empty folder": ("pip list", {"PYTHONPATH": ":/usr/lib"}),
+    "modules in the workspace": ("pip list", {"PYTHONPATH": "/usr/lib:{root}"}),
+    "modules of the user": ("pip list", {"PYTHONUSERBASE": "base"}),
+    "modules of the user, absolute": ("pip list", {"PYTHONUSERBASE": "{root}/base"}),
+    "a library before all": ("ls", {"LD_PRELOAD": "./libselinux.so.1"}),
+    "a library before all, absolute": ("cat text.txt", {"LD_PRELOAD": "{root}/libselinux.so.1"}),
+    "libraries": ("ls", {"LD_LIBRARY_PATH": "."}),
+    "libraries in an empty folder": ("ls", {"LD_LIBRARY_PATH": ":/usr/lib"}),
+    "libraries in an empty folder at the end": ("ls", {"LD_LIBRARY_PATH": "/usr/none:"}),
+    "libraries over ..": ("ls", {"LD_LIBRARY_PATH": "/usr/lib:../work"}),
+    "libraries of the workspace": ("ls -la", {"LD_LIBRARY_PATH": "{root}"}),
+    "libraries in a subfolder": ("cd sub && ls", {"LD_LIBRARY_PATH": ".."}),
+}
+_LIBRARY = (
+    'int open(); int write(); __attribute__((constructor)) static void f() { write(open("%s", 65, 420), "x", 1); }'
+)
+
+
+@pytest.mark.spec("GATE-19")
+@rows("which", list(VARIABLES))
+def test_no_variable_of_the_user_makes_a_read_load_a_file_of_the_workspace(
+    which: str, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command, variables = VARIABLES[which]
+    evil(work / "bin" / "git-submodule")
+    (work / "rg.conf").write_text("--pre=bin/cat\n")
+    (work / "typing.py").write_text(f"open({str(work.parent / 'reached')!r}, 'w')\n")
+    for version in range(9, 20):
+        user_site = work / f"base/lib/python3.{version}/site-packages"
+        user_site.mkdir(parents=True, exist_ok=True)
+        (user_site / "own.pth").write_text(f"import os; open({str(work.parent / 'reached')!r}, 'w')\n")
+    compiler = shutil.which("cc", path=SYSTEM)
+    library = work / "libselinux.so.1"
+    if "librar" in which and not library.exists():
+        if compiler is None:
+            pytest.skip("there is no compiler")
+        code = _LIBRARY % (work.parent / "reached")
+        subprocess.run(
+            [compiler, "-shared", "-fPIC", "-w", "-xc", "-", "-o", library], input=code, text=True, check=True
+        )
+    subprocess.run(["git", "init", "-q"], cwd=work, check=True)
+    with monkeypatch.context() as changed:
+        changed.setenv("PATH", SYSTEM)
+        for name, value in variables.items():
+            changed.setenv(name, value.format(root=work))
+        assert not reached(work, command, [])[1]
+
+
+FREE_IN_A_PROJECT = [
+    "pip list",
+    "pip3 list",
+    "pip show x",
+    "pip check",
+    "python --version",
+    "node --version",
+    "npm --version",
+]
+
+
+@pytest.mark.spec("GATE-19")
+@rows("command", FREE_IN_A_PROJECT)
+def test_a_program_of_the_project_asks_without_a_rule(command: str, work: Path) -> None:
+    evil(work / "bin" / command.split()[0])
+    assert not reached(work, command, [])[1]
+
+
 SPELLINGS = [
     "PATH=./bin:$PATH ls",
     "PATH=bin ls",
@@ -214,3 +288,44 @@ def test_a_rule_for_a_program_that_runs_the_project_applies_in_the_environment_o
         assert reached(work, command, rules) == (False, True)
     for command in ("pytest --version", "python3 --version", "mytool walk"):
         assert reached(work, command, []) == (True, False)
+
+
+HELPED = {
+    "git push origin main": "ssh",
+    "git push -q": "ssh",
+    "git push origin main && ls": "ssh",
+    "git fetch origin": "ssh",
+    "git fetch --all": "ssh",
+    "git pull": "ssh",
+    "git pull --rebase origin main": "ssh",
+    "git ls-remote origin": "ssh",
+    "git remote update": "ssh",
+    "git remote show origin": "ssh",
+    "timeout 9 git push origin main": "ssh",
+    "git commit -qam x --allow-empty -S": "gpg",
+    "tar tzf x.tgz": "gzip",
+}
+
+
+@pytest.mark.spec("GATE-19")
+@rows("command", list(HELPED))
+def test_a_known_program_starts_no_helper_of_the_workspace(
+    command: str, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder of the workspace on PATH has no program of the command, but one that the command starts."""
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("HOME", str(work.parent / "home"))
+    for file in (work / "bin").iterdir():
+        file.unlink()
+    if not (work / ".git").exists():
+        for words in (
+            *(("init", "-q", "-b", "main"), ("config", "user.email", "a@b.test"), ("config", "user.name", "A")),
+            *(("commit", "-q", "--allow-empty", "-m", "one"), ("remote", "add", "origin", "ssh://example.invalid/x")),
+            *(("config", "branch.main.remote", "origin"), ("config", "branch.main.merge", "refs/heads/main")),
+        ):
+            subprocess.run(["/usr/bin/git", *words], cwd=work, check=True)
+        subprocess.run(["tar", "czf", "x.tgz", "text.txt"], cwd=work, env={"PATH": SYSTEM}, check=True)
+    evil(work / "bin" / HELPED[command])
+    rules = ["Bash(git push:*)", "Bash(git fetch:*)", "Bash(git pull:*)", "Bash(git ls-remote:*)", "Bash(git commit:*)"]
+    asked, ran = reached(work, command, [*rules, "Bash(git remote:*)", "Bash(tar tzf:*)"])
+    assert (asked, ran) == (False, False)

@@ -154,7 +154,7 @@ def test_no_protected_file_is_created(backend: Backend, monkeypatch: pytest.Monk
         _, said = place.run(WRITE, *paths)
         assert in_force(place.root) == set()
         if backend != "landlock":  # it creates nothing in a folder with a protected file
-            assert "sub/AGENTS.md needs your approval and is named sub/AGENTS.md.from-sandbox now" in said
+            assert "sub/AGENTS.md needs the approval of the user and was renamed to sub/AGENTS.md.from-sandbox" in said
         place.run(WRITE, *paths)  # the second time, beside the renamed files
         assert in_force(place.root) == set()
 
@@ -245,7 +245,7 @@ def test_files_that_appear_otherwise_are_left_alone(monkeypatch: pytest.MonkeyPa
         )
         assert (place.root / "CLAUDE.md").exists()
         assert check(True)[0].startswith(
-            "The sandbox refused it: CLAUDE.md needs your approval and is named CLAUDE.md.fr"
+            "Blocked by the sandbox: CLAUDE.md needs the approval of the user and was renamed to CLAUDE.md.fr"
         )
         assert (place.root / "AGENTS.md").read_text() == "new"
 
@@ -412,4 +412,4 @@ def test_a_search_that_takes_too_long_says_where_and_goes_on_the_next_time(monke
         monkeypatch.setattr(workspace_survey, "SECONDS", -1.0)
         sandbox = place.sandbox()
         said = place.run(READ, sandbox=sandbox)[1]
-        assert said == f"The workspace is very large: files with keys or passwords below {place.root} may be readable."
+        assert said == f"The workspace is very large: commands may be able to read secrets below {place.root}."

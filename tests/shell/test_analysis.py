@@ -309,13 +309,13 @@ def test_a_form_that_only_one_reader_takes_is_a_fault_and_still_whole(text: str,
 @rows(
     ("text", "fault"),
     [
-        ("echo '", "a quote without an end (at character 7)"),
+        ("echo '", "an unterminated quote (at character 7)"),
         ("cat <<E\n`a`\nE", "a here-document with an expansion (at character 14)"),
         ("echo \\\nx", "a line continuation (at character 7)"),
         ("echo hi\n\\\npwn", "a line continuation (at character 10)"),
-        ("x 4<>y", "not a form the grammar of bash knows (at character 5)"),
-        ("x <<E 2>&1 | y\nE", "not a form the grammar of bash knows (at character 12)"),
-        ("x \\\ty", "it can be read in two ways: with different words"),
+        ("x 4<>y", "syntax that the grammar of bash does not contain (at character 5)"),
+        ("x <<E 2>&1 | y\nE", "syntax that the grammar of bash does not contain (at character 12)"),
+        ("x \\\ty", "the command can be parsed in two ways: with different words"),
         ("", "no command (at character 1)"),
     ],
 )
@@ -340,7 +340,7 @@ def test_a_text_that_is_not_understood_is_a_fault_and_not_whole(text: str, fault
 def test_a_character_that_is_not_to_be_seen_is_a_fault_even_in_quotes(letter: str) -> None:
     for text in (f"rm {letter}x", f"rm 'é{letter}'", f"{letter}; rm x"):
         analysis = analyse(text)
-        assert analysis.fault == f"the character U+{ord(letter):04X}, which is not to be seen"
+        assert analysis.fault == f"the character U+{ord(letter):04X}, which is invisible"
         assert not analysis.whole
     assert "rm" in [words[0] for words in values(analyse(f"rm 'x'; x {letter}")) if words]
 
@@ -407,7 +407,7 @@ def test_what_the_readers_must_agree_on(
     monkeypatch.setattr(module, "parse_strictly", strictly)
     monkeypatch.setattr(module, "parse_widely", widely)
     analysis = analyse.__wrapped__("a")
-    assert analysis.fault == (said and f"it can be read in two ways: {said}")
+    assert analysis.fault == (said and f"the command can be parsed in two ways: {said}")
     assert analysis.script == wide
     assert analysis.whole is (said is None)
 

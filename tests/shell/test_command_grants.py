@@ -13,7 +13,7 @@ from callgate.shell.command_patterns import parse_pattern
 from tests.rows import rows
 from tests.shell.shell_kit import granted, judged
 
-MANY = "it names more places than can be looked at"
+MANY = "the command names too many paths"
 
 
 def words(text: str) -> tuple[Word, ...]:
@@ -37,9 +37,9 @@ def test_every_simple_command_needs_a_rule_unless_it_needs_none_alone() -> None:
     assert granted("npm test:*", "npm test 2>&1 | tail -20")
     assert granted("npm test:*", "echo start && timeout 60 npm test | grep -v ok | sort | uniq -c")
     assert why("ls:*", "ls | tee out") == "no rule covers tee"
-    assert why("npm test:*", "npm test | cat /etc/passwd") == "cat: /etc/passwd is outside"
+    assert why("npm test:*", "npm test | cat /etc/passwd") == "cat: /etc/passwd is outside the workspace"
     assert why("npm test:*", "npm test && git status") == "no rule covers git"
-    assert judged("npm test:*", "ls") == NotGranted("no rule covers it")
+    assert judged("npm test:*", "ls") == NotGranted("no rule covers the command")
     assert not granted("ls:*", "(ls; pwn)")
     assert not granted("ls:*", "ls\npwn")
     assert not granted("ls:*", "ls & pwn")
@@ -67,21 +67,25 @@ def test_what_cannot_be_read_is_never_granted() -> None:
 
 def test_an_expansion_is_not_granted_even_where_both_readers_take_it() -> None:
     assert grant(made(Simple(words("ls")), expands=True), [parse_pattern("ls")]) == NotGranted(
-        "an expansion is not known before it runs"
+        "an expansion is known only when the command runs"
     )
     hidden = Simple((Word("ls"), Word(None, "$x")))
-    assert grant(made(hidden), [parse_pattern("ls:*")]) == NotGranted("an expansion is not known before it runs")
+    assert grant(made(hidden), [parse_pattern("ls:*")]) == NotGranted(
+        "an expansion is known only when the command runs"
+    )
 
 
 def test_nothing_is_no_command() -> None:
-    assert grant(made(), [parse_pattern("ls")]) == NotGranted("there is no command in it")
+    assert grant(made(), [parse_pattern("ls")]) == NotGranted("the text contains no command")
     assert not granted("ls", "# ls")
 
 
 @rows("within", ["function", "substitution", "control"])
 def test_commands_inside_other_forms_are_not_granted(within: str) -> None:
     simple = Simple(words("ls"), within=(within,))  # pyright: ignore[reportArgumentType]
-    assert grant(made(simple), [parse_pattern("ls")]) == NotGranted("a command inside another form")
+    assert grant(made(simple), [parse_pattern("ls")]) == NotGranted(
+        "a command in a function, a substitution or a control structure"
+    )
 
 
 @rows("within", ["plain", "pipe", "subshell", "group", "background"])
@@ -102,7 +106,7 @@ def test_commands_in_pipes_and_groups_are(within: str) -> None:
 def test_the_program_is_a_plain_name(program: Word) -> None:
     answer = grant(made(Simple((program,))), [parse_pattern("ls:*"), parse_pattern("l'*'"), parse_pattern("~/ls")])
     assert isinstance(answer, NotGranted)
-    assert "is not a plain name" in answer.why
+    assert "is not a literal name" in answer.why
 
 
 def test_a_program_in_a_folder_needs_a_rule_that_spells_it() -> None:
@@ -155,7 +159,7 @@ def test_a_variable_set_from_something_unknown_is_not_safe() -> None:
     for value in (Word(None, "$x"), Word("a", braces=True)):
         simple = Simple(words("ls"), (("LANG", value),))
         answer = grant(made(simple), [parse_pattern("ls")])
-        assert answer == NotGranted("LANG is set to something that is not known")
+        assert answer == NotGranted("the value of LANG is unknown")
 
 
 def test_an_assignment_or_a_redirection_alone_is_not_granted() -> None:
@@ -223,13 +227,13 @@ def test_a_target_that_the_shell_fills_in_is_not_known(mark: str) -> None:
     target = Word("x", "x", **{mark: True})
     simple = Simple(words("echo"), redirects=(Redirect(">", target),))
     answer = grant(made(simple), [parse_pattern("echo")], FileTests(may_write=lambda path: True))
-    assert answer == NotGranted("the target x is not known")
+    assert answer == NotGranted("the target x of a redirection is unknown")
 
 
 def test_an_operator_that_nobody_knows_is_refused() -> None:
     simple = Simple(words("echo"), redirects=(Redirect("<&", Word("x")),))
     assert grant(made(simple), [parse_pattern("echo")], FileTests(may_write=lambda path: True)) == NotGranted(
-        "the redirection <&"
+        "the redirection operator <&"
     )
 
 
@@ -286,13 +290,13 @@ def test_what_gets_more_words_from_elsewhere_must_be_harmless_with_any() -> None
 
 def test_commands_in_each_other_have_an_end() -> None:
     assert granted("ls", "timeout 1 " * 8 + "ls")
-    assert why("ls", "timeout 1 " * 9 + "ls") == "too many commands in each other"
+    assert why("ls", "timeout 1 " * 9 + "ls") == "commands are nested too deeply"
 
 
 def test_a_command_has_at_most_a_thousand_words() -> None:
     few, many = (made(Simple(words("echo" + " a" * count))) for count in (999, 1000))
     assert grant(few, [parse_pattern("echo:*")]) == Granted((0,))
-    assert grant(many, [parse_pattern("echo:*")]) == NotGranted("more than 1,000 words")
+    assert grant(many, [parse_pattern("echo:*")]) == NotGranted("the command has more than 1,000 words")
 
 
 @rows("command", ["cd src && ls -la", "cd src; cat a.txt", "(cd src && ls)", "cd a && cd b && ls"])

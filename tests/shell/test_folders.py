@@ -134,7 +134,7 @@ def in_workspace(path: str) -> bool:
 def test_whoever_went_elsewhere_does_not_come_back_by_an_option() -> None:
     command = analyse("cd /ws/a && git -C .. status")
     answer = grant(command, [parse_pattern("git:*")], FileTests(may_read=lambda path: True, stays=in_workspace))
-    assert answer == NotGranted("it changes the folder and then runs git", by=0)
+    assert answer == NotGranted("the command changes the folder and then runs git", by=0)
 
 
 @rows(

@@ -26,7 +26,8 @@ def test_every_name_that_type_checkers_see_is_found() -> None:
 
 def test_nothing_is_loaded_before_the_first_command_is_judged() -> None:
     code = (
-        "import sys; from callgate import Session, tool; import callgate.policy.checks, callgate.policy.reasons;"
+        "import sys; from callgate import Session, tool; import callgate.policy.checks;"
+        "import callgate.policy.question_reasons;"
         "print([name for name in sys.modules if name.startswith('callgate.shell.') or name.startswith('tree_sitter')])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,6 +1,8 @@
 """The little languages inside words: sed, awk, jq, SQL, formats."""
 
+from callgate.shell.analysis import analyse
 from callgate.shell.command import Word
+from callgate.shell.effects import effects_of
 from callgate.shell.programs.program_table import read
 from callgate.shell.programs.script_languages import program_uses, script_uses
 from tests.rows import rows
@@ -269,6 +271,24 @@ def test_dates_hosts_and_processes_show_or_change() -> None:
     assert not granted("hostname:*", "hostname x")
     assert granted("ps:*", "ps -o pid,rss,time -p 1")
     assert not granted("ps:*", "ps axe")
+    for words in (
+        "-o environ",
+        "-eo pid,environ",
+        "-o pid -o environ",
+        "-eoenviron",
+        "--format=environ",
+        "--format environ",
+    ):
+        assert not granted("ps:*", f"ps {words}")
+    for words in (
+        "-o ENVIRON:100",
+        "-o environ=X",
+        "-o 'pid environ'",
+        "-p 1 -o env",
+        "--form=environ",
+        "-oenviron -e",
+    ):
+        assert effects_of(analyse(f"ps {words}")) == "mutating"
 
 
 def test_shells_with_words_that_do_more() -> None:

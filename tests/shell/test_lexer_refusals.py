@@ -14,7 +14,7 @@ def test_a_word_that_begins_something_else_is_refused_as_a_command(word: str) ->
     if word not in ("{", "}", "!"):
         assert refused(f"{word} a") in (
             f"the word {word} at the start of a command",
-            "a command that begins like an option of the shell",
+            "a command that begins like a shell option",
         )
         assert values(f"a {word}") == [["a", word]]
 
@@ -22,7 +22,7 @@ def test_a_word_that_begins_something_else_is_refused_as_a_command(word: str) ->
 @rows("word", sorted(DECLARING))
 def test_a_declaration_with_a_brace_form_is_refused(word: str) -> None:
     assert values(f"{word} A=1 B") == [[word, "A=1", "B"]]
-    assert refused(f"{word} A={{1,2}}") == "a brace form in a declaration"
+    assert refused(f"{word} A={{1,2}}") == "a brace expansion in a declaration"
     assert values(f"x {word} {{1,2}}") == [["x", word, "1", "2"]]
 
 
@@ -36,27 +36,27 @@ def test_a_declaration_with_a_brace_form_is_refused(word: str) -> None:
         ("{ }", "no command"),
         ("x `y`", "a command substitution"),
         ('x "`y`"', "an expansion"),
-        ("x '", "a quote without an end"),
-        ('x "a', "a quote without an end"),
-        ("x $'a", "a quote without an end"),
-        ("x $'a\\", "an escape that shells take differently"),
+        ("x '", "an unterminated quote"),
+        ('x "a', "an unterminated quote"),
+        ("x $'a", "an unterminated quote"),
+        ("x $'a\\", "an escape that shells parse differently"),
         ("x \\", "a line continuation"),
         ("x \\\ny", "a line continuation"),
         ('x "a\\\nb"', "a line continuation"),
         ("x # a\\\ny", "a comment that ends like a line continuation"),
         ("x # a\\", "a comment that ends like a line continuation"),
-        (r"x $'\q'", "an escape that shells take differently"),
-        (r"x $'\cA'", "an escape that shells take differently"),
-        (r"x $'\0'", "an escape that shells take differently"),
-        (r"x $'\x00'", "an escape that shells take differently"),
-        (r"x $'\x80'", "an escape that shells take differently"),
-        (r"x $'\200'", "an escape that shells take differently"),
-        (r"x $'\u00e9'", "an escape that shells take differently"),
-        (r"x $'\xg'", "an escape that shells take differently"),
+        (r"x $'\q'", "an escape that shells parse differently"),
+        (r"x $'\cA'", "an escape that shells parse differently"),
+        (r"x $'\0'", "an escape that shells parse differently"),
+        (r"x $'\x00'", "an escape that shells parse differently"),
+        (r"x $'\x80'", "an escape that shells parse differently"),
+        (r"x $'\200'", "an escape that shells parse differently"),
+        (r"x $'\u00e9'", "an escape that shells parse differently"),
+        (r"x $'\xg'", "an escape that shells parse differently"),
         (";", "a command is missing"),
-        ("a ;; b", "an operator that only belongs into a case"),
-        ("a ;& b", "an operator that only belongs into a case"),
-        ("a ;| b", "an operator that only belongs into a case"),
+        ("a ;; b", "an operator that is valid only in case"),
+        ("a ;& b", "an operator that is valid only in case"),
+        ("a ;| b", "an operator that is valid only in case"),
         ("a; ; b", "a command is missing"),
         ("a & ; b", "a command is missing"),
         ("a &| b", "an operator of zsh"),
@@ -71,20 +71,20 @@ def test_a_declaration_with_a_brace_form_is_refused(word: str) -> None:
         ("! ! a", "the word ! at the start of a command"),
         ("!\na", "the word ! at the start of a command"),
         ("!(a)", "the word ! at the start of a command"),
-        ("!a", "a ! that may call the history"),
-        ("x a!b", "a ! that may call the history"),
-        ("x !!", "a ! that may call the history"),
+        ("!a", "a ! that may be a history expansion"),
+        ("x a!b", "a ! that may be a history expansion"),
+        ("x !!", "a ! that may be a history expansion"),
         ("((1))", "arithmetic"),
-        ("(a", "something unexpected after a command"),
+        ("(a", "unexpected text after a command"),
         ("(a;", "a command is missing"),
         ("{ a;", "a command is missing"),
         ("{ a }", "an unmatched }"),
         ("{ a; }b", "an unmatched }"),
-        ("(a) b", "a word behind a compound command"),
-        ("(a) A=1", "a word behind a compound command"),
-        ("(a)b", "a word behind a compound command"),
+        ("(a) b", "a word after a compound command"),
+        ("(a) A=1", "a word after a compound command"),
+        ("(a)b", "a word after a compound command"),
         ("(a)(b)", "a parenthesis in a word"),
-        ("a)", "something unexpected after a command"),
+        ("a)", "unexpected text after a command"),
         ("a (b)", "a parenthesis in a word"),
         ("a() { b; }", "a parenthesis in a word"),
         ("x *(e:a:)", "a parenthesis in a word"),
@@ -97,48 +97,48 @@ def test_a_declaration_with_a_brace_form_is_refused(word: str) -> None:
         ("A+=1 x", "an assignment to an array, or one that appends"),
         ("A[0]=1 x", "an assignment to an array, or one that appends"),
         ("A=(1 2) x", "a parenthesis in a word"),
-        ("A={1,2} x", "a brace in a place where shells differ about it"),
-        ("A=} x", "a brace in a place where shells differ about it"),
-        ("x > {a,b}", "a brace in a place where shells differ about it"),
-        ("x <<< {a,b}", "a brace in a place where shells differ about it"),
+        ("A={1,2} x", "a brace that shells parse differently"),
+        ("A=} x", "a brace that shells parse differently"),
+        ("x > {a,b}", "a brace that shells parse differently"),
+        ("x <<< {a,b}", "a brace that shells parse differently"),
         ("x {fd}>f", "a brace in front of a redirection, which may name a descriptor"),
         ("x {fd}<f", "a brace in front of a redirection, which may name a descriptor"),
         ("{fd}>f", "a brace in front of a redirection, which may name a descriptor"),
         ("x >", "a word is missing"),
         ("x > ;", "a word is missing"),
         ("x > # f", "a word is missing"),
-        ("x 10>f", "a redirection that shells take differently"),
-        ("x >!f", "a redirection that shells take differently"),
-        ("x >>!f", "a redirection that shells take differently"),
-        ("x >>|f", "a redirection that shells take differently"),
-        ("x >&|f", "a redirection that shells take differently"),
-        ("x &>|f", "a redirection that shells take differently"),
-        ("x >>&f", "a redirection that shells take differently"),
-        ("x >(a)", "a redirection that shells take differently"),
-        ("x <(a)", "a redirection that shells take differently"),
+        ("x 10>f", "a redirection that shells parse differently"),
+        ("x >!f", "a redirection that shells parse differently"),
+        ("x >>!f", "a redirection that shells parse differently"),
+        ("x >>|f", "a redirection that shells parse differently"),
+        ("x >&|f", "a redirection that shells parse differently"),
+        ("x &>|f", "a redirection that shells parse differently"),
+        ("x >>&f", "a redirection that shells parse differently"),
+        ("x >(a)", "a redirection that shells parse differently"),
+        ("x <(a)", "a redirection that shells parse differently"),
         ("x > >(a)", "a word is missing"),
-        ("x ><f", "a redirection that shells take differently"),
-        ("x <<<<f", "a redirection that shells take differently"),
-        ("x <<>f", "a redirection that shells take differently"),
-        ("x <1-5>", "a redirection that shells take differently"),
-        ("x <->f", "a redirection that shells take differently"),
+        ("x ><f", "a redirection that shells parse differently"),
+        ("x <<<<f", "a redirection that shells parse differently"),
+        ("x <<>f", "a redirection that shells parse differently"),
+        ("x <1-5>", "a redirection that shells parse differently"),
+        ("x <->f", "a redirection that shells parse differently"),
         ("x >2>f", "a number that may be a target or a descriptor"),
         ("x <2<f", "a number that may be a target or a descriptor"),
-        ("x >&2f", "a redirection to something between a descriptor and a file"),
-        ("x >&-f", "a redirection to something between a descriptor and a file"),
-        ("x >&12", "a redirection to something between a descriptor and a file"),
-        ("x 2>&f", "a redirection to something between a descriptor and a file"),
-        ("x 2>&1-", "a redirection to something between a descriptor and a file"),
-        ("x <&f", "a redirection to something between a descriptor and a file"),
-        ("x 2>&'1'", "a redirection to something between a descriptor and a file"),
-        ("x a；b", "a sign outside quotes that may be taken for another"),
-        ("x “a”", "a sign outside quotes that may be taken for another"),
-        ("x –a", "a sign outside quotes that may be taken for another"),
-        ("x a\x01", "a character that is not to be seen"),
-        ("-x", "a command that begins like an option of the shell"),
-        ("+x", "a command that begins like an option of the shell"),
-        ("%1", "a job of the shell"),
-        (r"\%1", "a job of the shell"),
+        ("x >&2f", "a redirection whose target may be a descriptor or a file"),
+        ("x >&-f", "a redirection whose target may be a descriptor or a file"),
+        ("x >&12", "a redirection whose target may be a descriptor or a file"),
+        ("x 2>&f", "a redirection whose target may be a descriptor or a file"),
+        ("x 2>&1-", "a redirection whose target may be a descriptor or a file"),
+        ("x <&f", "a redirection whose target may be a descriptor or a file"),
+        ("x 2>&'1'", "a redirection whose target may be a descriptor or a file"),
+        ("x a；b", "a character outside quotes that looks like another character"),
+        ("x “a”", "a character outside quotes that looks like another character"),
+        ("x –a", "a character outside quotes that looks like another character"),
+        ("x a\x01", "an invisible character"),
+        ("-x", "a command that begins like a shell option"),
+        ("+x", "a command that begins like a shell option"),
+        ("%1", "a job specification"),
+        (r"\%1", "a job specification"),
         ("a; - b", "the word - at the start of a command"),
     ],
 )
@@ -149,8 +149,8 @@ def test_whatever_is_not_understood_is_refused(text: str, reason: str) -> None:
 def test_the_place_of_what_is_refused_is_told() -> None:
     assert parse_strictly("git log $x") == Unread("an expansion", 9)
     assert parse_strictly("a; b | `c`") == Unread("a command substitution", 8)
-    assert parse_strictly("x <<E") == Unread("a here-document whose end is not plain", 4)
-    assert parse_strictly("-a") == Unread("a command that begins like an option of the shell", 0)
+    assert parse_strictly("x <<E") == Unread("a here-document with an unclear end", 4)
+    assert parse_strictly("-a") == Unread("a command that begins like a shell option", 0)
     assert parse_strictly("(x <<E )") == Unread("a here-document without a body", 8)
 
 
@@ -174,6 +174,6 @@ def test_limits_are_reached_and_not_passed() -> None:
     assert "brackets" in refused("x " + "a@" * (MOST_BRACKETS + 1))
     assert "brackets" in refused("x " + "a?" * (MOST_BRACKETS + 1))
     assert argument("''" * MOST_PIECES).value == ""
-    assert "pieces" in refused("x " + "''" * (MOST_PIECES + 1))
+    assert "parts" in refused("x " + "''" * (MOST_PIECES + 1))
     assert len(read("( " * 16 + "a" + ")" * 16).commands) == 1
-    assert refused("( " * 17 + "a" + ")" * 17) == "commands nested too deep"
+    assert refused("( " * 17 + "a" + ")" * 17) == "commands nested too deeply"

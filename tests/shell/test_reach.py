@@ -266,12 +266,12 @@ def test_commands_in_each_other_have_an_end_and_then_count() -> None:
 
     assert reached("rm:*", nested(8, "ls")) is None
     assert reached("rm:*", nested(8, "rm"))
-    assert reached("rm:*", nested(9, "ls")) == "more commands in each other than can be followed"
-    assert reached("rm:*", "eval 'ls';" * 41) == "more commands in each other than can be followed"
+    assert reached("rm:*", nested(9, "ls")) == "commands are nested too deeply"
+    assert reached("rm:*", "eval 'ls';" * 41) == "commands are nested too deeply"
     assert reached("rm:*", "eval 'ls';" * 40) is None
     few, many = (Script((Simple((Word("true"),)),) * count) for count in (1500, 1501))
     assert reaches(Analysis("", few), parse_pattern("rm:*")) is None
-    assert reaches(Analysis("", many), parse_pattern("rm:*")) == "more commands in each other than can be followed"
+    assert reaches(Analysis("", many), parse_pattern("rm:*")) == "commands are nested too deeply"
     long, longer = (Script((Simple((Word("ls"),) * count),)) for count in (1000, 1001))
     assert reaches(Analysis("", long), parse_pattern("rm:*")) is None
     assert reaches(Analysis("", longer), parse_pattern("rm:*"))
@@ -318,7 +318,7 @@ def test_a_pattern_without_a_program_reaches_whatever_cannot_be_read() -> None:
 
 
 def test_text_that_is_too_long_reaches_everything() -> None:
-    assert reached("rm:*", "echo " + "x" * 60_000) == "too long to be read"
+    assert reached("rm:*", "echo " + "x" * 60_000) == "a part of the command is too long to check"
     assert reached("rm:*", "echo " + "x" * 40_000) is None
 
 
@@ -333,7 +333,7 @@ def test_only_a_rule_for_the_program_itself_reaches_other_ways_to_remove() -> No
     assert str(reached("rm:*", "git clean -f")).startswith("git removes")
     assert reached("rm -rf:*", "unlink a") is None
     assert reached("ls:*", "unlink a") is None
-    assert reached("rm:*", "> a") == "it empties a"
+    assert reached("rm:*", "> a") == "the command empties a"
     assert reached("rm:*", "true > /dev/null") is None
     assert reached("rm:*", ": >| a")
     assert reached("rm:*", "cat x > a") is None

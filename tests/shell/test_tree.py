@@ -253,8 +253,8 @@ def test_without_an_expansion_none_is_told(text: str) -> None:
 
 
 def test_what_the_grammar_does_not_know_is_unread_and_what_it_does_is_kept() -> None:
-    assert read_tree("a; b 'c") == Unread("not a form the grammar of bash knows", 4)
-    assert read_tree("é; b )") == Unread("not a form the grammar of bash knows", 5)
+    assert read_tree("a; b 'c") == Unread("syntax that the grammar of bash does not contain", 4)
+    assert read_tree("é; b )") == Unread("syntax that the grammar of bash does not contain", 5)
     for text in (
         "echo hi; rm -rf x; if then",
         "a `rm -rf x` ( if || b",
@@ -274,7 +274,7 @@ def test_no_nesting_is_too_deep_to_come_back_from(opening: str) -> None:
 
 def test_a_well_formed_nest_that_is_too_deep_is_unread() -> None:
     assert isinstance(read_tree("$(" * 15 + "a" + ")" * 15), Script)
-    assert read_tree("$(" * 45 + "a" + ")" * 45) == Unread("commands nested too deep")
+    assert read_tree("$(" * 45 + "a" + ")" * 45) == Unread("commands nested too deeply")
 
 
 def test_a_long_list_is_not_a_deep_one() -> None:
@@ -284,11 +284,11 @@ def test_a_long_list_is_not_a_deep_one() -> None:
 def test_limits_are_reached_and_not_passed() -> None:
     assert len(read("a;" * MOST_SIGNS).commands) == MOST_SIGNS
     text = "a;" * (MOST_SIGNS + 1)
-    assert read_tree(text) == Unread("too many signs to look at", len(text) - 1)
+    assert read_tree(text) == Unread("too many special characters", len(text) - 1)
     assert len(salvage(text).commands) == MOST_SIGNS + 1
-    assert read_tree("a " * 5_000) == Unread("too much to look at")
-    assert read_tree("A=1 " * 150 + "x" + " y" * 3_000) == Unread("too much to look at")
-    assert read_tree("x " + "{1..256} " * 40) == Unread("too much to look at")
+    assert read_tree("a " * 5_000) == Unread("too many parts to check")
+    assert read_tree("A=1 " * 150 + "x" + " y" * 3_000) == Unread("too many parts to check")
+    assert read_tree("x " + "{1..256} " * 40) == Unread("too many parts to check")
     assert len(salvage("x " + "{1..256} " * 40).commands) == 1
 
 

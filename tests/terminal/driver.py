@@ -88,9 +88,10 @@ class TerminalDriver:
     ) -> None:
         self.deadline = deadline
         self.output = bytearray()
+        self._answers: list[str] = []
         self._master, self._slave = pty.openpty()
         os.set_blocking(self._master, False)
-        self.screen = Screen(columns, rows, lambda text: self.send(text))
+        self.screen = Screen(columns, rows, lambda text: self._answers.append(text))
         self._feed = Feed(self.screen)
         self._set_size(columns, rows)
         self._before = termios.tcgetattr(self._slave)
@@ -262,6 +263,9 @@ class TerminalDriver:
             return b""
         self.output += data
         self._feed(data)
+        answers, self._answers = self._answers, []
+        for each in answers:
+            self.send(each)  # what the terminal says of itself
         return data
 
     def _set_size(self, columns: int, rows: int) -> None:

@@ -20,7 +20,7 @@ def test_clear_begins_a_session_in_the_same_terminal_and_resume_goes_back(play: 
     before = terminal.text.split("/resume ")[1].split()[0]
     terminal.type("/cost")
     terminal.press("enter")
-    terminal.wait_for("nothing was spent")
+    terminal.wait_for("No request was sent")
     terminal.type(f"/resume {before}")
     terminal.press("enter")
     terminal.wait_for(lambda seen: seen.text.count("first words") >= 2)
@@ -34,7 +34,7 @@ def test_a_command_leaves_no_list_behind_and_interrupt_keys_empty_the_line_at_on
     terminal.wait_for(READY)
     terminal.type("/undo")
     terminal.press("enter")
-    terminal.wait_for("There is no change to take back.")
+    terminal.wait_for("There is no change to undo.")
     terminal.gone("the newest change")
     terminal.type("/co")
     terminal.wait_for("/compact")

@@ -17,6 +17,6 @@ def test_the_demo_begins_in_the_terminal_itself_and_keeps_its_claims(tmp_path: P
         assert terminal.wait_for_exit(deadline=120) == 0
         assert terminal.faults == []
     text = terminal.text
-    for shown in ("▌ A test fails.", "✓ Edit(prices.py)", "It passes now.", "· taken back: edit prices.py"):
+    for shown in ("▌ A test fails.", "✓ Edit(prices.py)", "It passes now.", "· undone: edit prices.py"):
         assert shown in text
-    assert text.index("taken back: edit prices.py") < text.index("1. Three reads overlap")
+    assert text.index("undone: edit prices.py") < text.index("1. Three reads overlap")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from callgate import Store
-from callgate.words.events import Compacted
+from callgate.words.turns import Compacted
 from tests.terminal.conftest import ROOT, Play
 from tests.terminal.driver import TerminalDriver
 
@@ -38,7 +38,7 @@ def test_an_answer_stays_in_the_scrollback_and_the_program_leaves_nothing_behind
 
 
 @pytest.mark.parametrize(
-    ("name", "seen"), [("streams", "The last line"), ("runs", "Sleep"), ("thinks", "waits for the model")]
+    ("name", "seen"), [("streams", "The last line"), ("runs", "Sleep"), ("thinks", "waiting for the model")]
 )
 @pytest.mark.slow
 def test_escape_interrupts_in_every_phase_and_the_session_goes_on(name: str, seen: str, play: Play) -> None:
@@ -64,7 +64,7 @@ def test_escape_stops_a_compaction_and_leaves_the_conversation_as_it_was(
     terminal.wait_for(lambda seen: "Well said." in seen.text and READY in seen.text)
     terminal.type("/compact\r")
     terminal.wait_for("A summary is being written")
-    terminal.wait_for("writes a summary, 2.")
+    terminal.wait_for("is writing a summary, 2.")
     terminal.press("esc")
     terminal.wait_for(READY)
     _prompted(terminal, "once more")

@@ -21,7 +21,7 @@ def test_a_sentence_at_a_question_is_in_the_input_line(play: Play, workspace: Pa
     for piece in (text,) if one_read else text:
         terminal.type(piece)
     terminal.wait_for(lambda seen: f"❯ {text}" in seen.lines)
-    terminal.wait_for("Tab answer this")
+    terminal.wait_for("Tab answer the question")
     terminal.press("ctrl-c", "tab")
     terminal.wait_for("y yes")
     assert not (workspace / "x.txt").exists()
@@ -39,7 +39,7 @@ def test_a_command_of_the_shell_shows_its_output(play: Play, workspace: Path, co
     terminal = play("talks", columns=columns, rows=40)
     terminal.wait_for("! shell")
     terminal.type("!ls")
-    terminal.wait_for("Enter: runs the command")
+    terminal.wait_for("Enter: run the command")
     terminal.press("enter")
     terminal.wait_for("Bash(ls)  done")
     assert all(f"file{number}.txt" in terminal.text for number in range(20)), "all of the output"
@@ -62,7 +62,7 @@ def test_a_command_is_shown_above_its_output_and_needs_no_entry_of_the_list(play
     terminal.press("enter")
     terminal.wait_for(re.compile(r"❯ /tasks\s*\n[^❯]*background"))
     terminal.type("/stats\r")
-    terminal.wait_for("The session so far")
+    terminal.wait_for("This session")
     assert "❯ /stats" in terminal.text
 
 
@@ -87,10 +87,27 @@ def test_the_line_of_the_state_keeps_its_height_and_names_the_keys_of_vim(play: 
     below = sum(bool(line) for line in terminal.lines[at_rest + 1 :])
     terminal.type("go\r")
     terminal.wait_for("Esc Esc interrupts")
-    terminal.wait_for("waits for the model, 2.")
+    terminal.wait_for("waiting for the model, 2.")
     assert sum(bool(line) for line in terminal.lines[terminal.cursor[1] + 1 :]) == below - 1, "without the first hint"
     terminal.press("esc")
     terminal.wait_for("NORMAL")
     terminal.wait_for(lambda seen: "Esc interrupts" in seen.shown and "Esc Esc" not in seen.shown)
     terminal.press("esc")
+    terminal.wait_for("interrupted")
+
+
+@pytest.mark.spec("TUI-8")
+@pytest.mark.parametrize("editing", ["emacs", "vim"])
+def test_another_key_interrupts_and_the_hints_name_it(play: Play, tmp_path: Path, editing: str) -> None:
+    settings = tmp_path / "home/.config/callgate/settings.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(f'[tui]\nediting = "{editing}"\n\n[keybindings.input]\ninterrupt = "f1"\n')
+    terminal = play("thinks", columns=120)
+    terminal.wait_for("idle")
+    terminal.type("go\r")
+    terminal.wait_for("F1 interrupts")
+    assert "Esc" not in terminal.shown
+    terminal.type("/compact\r")
+    terminal.wait_for("press F1 to interrupt it.")
+    terminal.press("f1")
     terminal.wait_for("interrupted")

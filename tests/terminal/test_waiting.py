@@ -10,7 +10,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.spec("TUI-6")
-@pytest.mark.parametrize(("name", "seen"), [("thinks", "waits for the model, 2."), ("runs", "runs Sleep, 2.")])
+@pytest.mark.parametrize(("name", "seen"), [("thinks", "waiting for the model, 2."), ("runs", "running Sleep, 2.")])
 def test_a_wait_of_over_two_seconds_is_named(name: str, seen: str, play: Play) -> None:
     terminal = play(name, columns=60)
     terminal.wait_for("idle")
@@ -31,7 +31,7 @@ def test_a_slow_hook_is_named_while_it_runs_and_shown_with_its_time(play: Play, 
     terminal.wait_for("idle")
     terminal.type("go")
     terminal.press("enter")
-    terminal.wait_for("waits for hook UserPromptSubmit sleep 2.6, 2.")
+    terminal.wait_for("running hook UserPromptSubmit sleep 2.6, 2.")
     terminal.wait_for(lambda seen: any(line.endswith("scripted") for line in seen.lines))  # the mode and the model too
     terminal.wait_for("hook UserPromptSubmit sleep 2.6 took 2.")
     terminal.wait_for("here.")

@@ -58,7 +58,7 @@ def test_a_clock_that_fires_at_once_is_found() -> None:
             callback()
             return super().call_later(delay, callback)
 
-    broken(check_clock(Hasty), "never calls back by itself")
+    broken(check_clock(Hasty), "never calls the function directly")
 
 
 def test_a_clock_that_cannot_cancel_is_found() -> None:
@@ -86,7 +86,7 @@ def test_a_host_with_several_spellings_is_found() -> None:
         def normal(self, path: str) -> str:
             return path if path.startswith("/") else f"/workspace/{path}".removesuffix("/.")
 
-    broken(check_host(Literal), "one spelling")
+    broken(check_host(Literal), "normal form")
 
 
 def test_a_host_that_raises_on_nonsense_is_found() -> None:
@@ -104,7 +104,7 @@ def test_a_host_that_raises_on_nonsense_is_found() -> None:
     [
         ([END], "MessageStarted comes first"),
         ([START, START], "MessageStarted comes once"),
-        ([START, END, START], "nothing follows MessageEnded"),
+        ([START, END, START], "no event follows MessageEnded"),
         ([START, TextDelta(0, "x")], "open text part"),
         ([START, PartStarted(0, "thinking"), TextDelta(0, "x")], "open text part"),
         ([START, PartStarted(0, "text"), PartEnded(0), TextDelta(0, "x")], "is closed"),
@@ -151,10 +151,10 @@ def test_a_model_whose_stream_cannot_be_closed_is_found() -> None:
 
 
 MODELS: list[tuple[list[Any], str]] = [
-    ([], "a stream gives MessageStarted, parts and MessageEnded, not nothing"),
+    ([], "a stream yields MessageStarted, parts and MessageEnded, not nothing"),
     ([START, MessageEnded(cast(Any, "stop"))], "the stop reason is one of end, tool_calls, .* not 'stop'"),
     ([START, PartStarted(0, cast(Any, "function"), "a", "A")], "a part is text, .* not 'function'"),
-    ([START, "hello"], "a stream gives model events .*, not str"),
+    ([START, "hello"], "a stream yields model events .*, not str"),
     ([START, PartStarted(0, "text"), TextDelta(0, cast(Any, None))], "the text of TextDelta is a str, not None"),
     ([*CALL[:2], ArgumentsDelta(0, '{"a": '), *CALL[2:]], "the arguments of the call A are JSON, but '{\"a\": '"),
     ([*CALL[:2], ArgumentsDelta(0, "[1]"), *CALL[2:]], "are a JSON object, not '\\[1\\]'"),

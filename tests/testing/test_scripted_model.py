@@ -209,7 +209,7 @@ def test_requests_are_kept_as_they_were_asked() -> None:
 
 
 def test_a_script_that_makes_no_sense_is_refused_at_once() -> None:
-    with pytest.raises(UsageError, match="goes on after its end"):
+    with pytest.raises(UsageError, match="continues after its end"):
         turn(stop("end"), say("more"))
     with pytest.raises(UsageError, match="open_call needs"):
         turn(open_call("A", "{"))

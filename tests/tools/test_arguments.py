@@ -88,7 +88,7 @@ def test_arguments_that_fit_stay_what_the_model_wrote(arguments: dict[str, Any])
             {"list": [{"id": ",]"}], "text": ",}"},
             "removed 3 trailing commas",
         ),
-        ('"{\\"count\\":1}"', {"count": 1}, "out of a JSON string"),
+        ('"{\\"count\\":1}"', {"count": 1}, "from a JSON string"),
         ("", {}, "no arguments"),
         (" \n", {}, "no arguments"),
         ("null", {}, "no arguments"),
@@ -216,18 +216,18 @@ def test_a_number_in_a_string_is_not_read_when_digits_would_be_lost() -> None:
         ('Sure! {"count":1}', "not JSON"),
         ('```bash\n{"count":1}\n```', "not JSON"),
         ('```json\n{"count":1}\n``` done', "truncated"),
-        ("[]", "$: got an array of 0, wanted an object"),
-        ('"text"', '$: got "text", wanted an object'),
-        ("true", "$: got true, wanted an object"),
-        ('"\\"{}\\""', "wanted an object"),
-        ('"null"', "wanted an object"),
+        ("[]", "$: got an array of 0, expected an object"),
+        ('"text"', '$: got "text", expected an object'),
+        ("true", "$: got true, expected an object"),
+        ('"\\"{}\\""', "expected an object"),
+        ('"null"', "expected an object"),
         ('{"unknown":null}', "unexpected"),
         ('{"word_or_count":"5"}', "$.word_or_count: got "),
         ('{"item":{"id":null}}', "$.item.id: got null"),
-        ('{"text":5}', "$.text: got 5, wanted a string"),
-        ('{"text":["a"]}', "$.text: got an array of 1, wanted a string"),
+        ('{"text":5}', "$.text: got 5, expected a string"),
+        ('{"text":["a"]}', "$.text: got an array of 1, expected a string"),
         ('{"list":{"id":"1"}}', "$.list: got an object"),
-        ('{"list":"{}"}', '$.list: got "{}", wanted an array'),
+        ('{"list":"{}"}', '$.list: got "{}", expected an array'),
     ],
 )
 @pytest.mark.spec("TOOL-7")
@@ -238,7 +238,7 @@ def test_what_would_have_to_be_guessed_is_rejected(raw: str, words: str) -> None
 @rows("raw", ["", "  ", "null", "{}", "``````"])
 @pytest.mark.spec("TOOL-7")
 def test_nothing_is_no_arguments_only_where_none_is_required(raw: str) -> None:
-    assert "$.text: got nothing, wanted a string (required)" in _rejected(raw, NEEDY)
+    assert "$.text: got nothing, expected a string (required)" in _rejected(raw, NEEDY)
 
 
 def test_a_union_is_mended_only_if_its_branches_agree() -> None:
@@ -257,10 +257,10 @@ def test_json_inside_strings_cannot_go_past_the_limits() -> None:
     tool = Arguments(
         {"properties": {"a": {"type": "array"}, "b": {"type": "object", "properties": {"c": {"type": "array"}}}}}
     )
-    assert _repaired({"a": "[" * 63 + "]" * 63}, tool)[1] == [("$.a", "read the array out of a JSON string")]
+    assert _repaired({"a": "[" * 63 + "]" * 63}, tool)[1] == [("$.a", "parsed the array from a JSON string")]
     assert "nesting" in _rejected({"a": "[" * 64 + "]" * 64}, tool)
     assert "nesting" in _rejected({"b": {"c": "[" * 63 + "]" * 63}}, tool)
-    assert "inside strings are not read" in _rejected({"a": json.dumps(["x" * 2_000_000])}, tool)
+    assert "inside strings are not parsed" in _rejected({"a": json.dumps(["x" * 2_000_000])}, tool)
 
 
 class _Hostile(Mapping[str, Any]):
@@ -282,7 +282,7 @@ def test_what_is_no_payload_at_all_is_rejected_too(raw: Any) -> None:
 def test_a_schema_of_multiplying_references_rejects_instead_of_running_on() -> None:
     definitions: dict[str, Any] = {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(25)}
     tool = Arguments({"properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": definitions | {"d25": {"type": "string"}}})
-    assert "more than can be checked" in _rejected('{"a":"x"}', tool)
+    assert "a value too large to check" in _rejected('{"a":"x"}', tool)
 
 
 JSONISH = st.text(alphabet='{}[]",:`\\ \n0123456789.-eE\ufeffjsontrufalcidxmybhp$')

@@ -103,8 +103,8 @@ def test_the_preview_shows_each_file_with_its_matches_before_and_after_and_the_c
         "    -         3,",
         "    -     )",
         "    + note(3,)",
-        "3 replacements in 2 files; 3 files looked at.",
-        "Nothing is written yet: 2 files, 3 replacements, +3 −5",
+        "3 replacements in 2 files; 3 files read.",
+        "No file is written yet: 2 files, 3 replacements, +3 −5",
     ]
     assert not result.is_error
     assert result.details == {
@@ -141,7 +141,7 @@ def test_code_that_is_removed_is_shown_without_anything_after_it(work: Workspace
         "a.py: 1 replacement",
         "  2:1:",
         "    - log(1)",
-        "1 replacement in 1 file; 1 file looked at.",
+        "1 replacement in 1 file; 1 file read.",
     ]
 
 
@@ -201,13 +201,13 @@ def test_what_was_left_out_is_named_with_the_reason(work: Workspace) -> None:
     )
     (work.root / "link.py").symlink_to("ok.py")
     result = work.call(LOG, paths=[".", "notes.xyz"])
-    assert [line for line in result.text.splitlines() if line.startswith("Left out")] == [
-        "Left out, syntax errors: bad.py (does not parse as python, at line 2 column 7)",
-        "Left out, too large: big.py",
-        "Left out, not text: latin.py",
-        "Left out, of no known language, unless you say which it is in: notes.xyz",
-        "Left out, a symbolic link, name what it leads to: link.py",
-        "Left out, ignored: build/, node_modules/, skip0.py, skip1.py, skip2.py and 3 more",
+    assert [line for line in result.text.splitlines() if line.startswith("Omitted")] == [
+        "Omitted, syntax errors: bad.py (does not parse as python, at line 2 column 7)",
+        "Omitted, too large: big.py",
+        "Omitted, not text: latin.py",
+        "Omitted, of no known language; pass the language: notes.xyz",
+        "Omitted, a symbolic link; pass the path of its target: link.py",
+        "Omitted, ignored: build/, node_modules/, skip0.py, skip1.py, skip2.py and 3 more",
     ]
     counts = {"syntax": 1, "size": 1, "encoding": 1, "language": 1, "link": 1, "ignored": 8}
     assert result.details["skipped"] == counts
@@ -219,11 +219,12 @@ def test_where_a_limit_cut_it_off_is_said(work: Workspace) -> None:
     work.write({f"f{n}.py": "log(1)\nlog(2)\n" for n in range(5)})
     result = work.call(LOG, max_matches=5, max_files=4)
     assert result.text.splitlines()[-4:] == [
-        "4 replacements in 2 files; 4 files looked at.",
-        "1 file was not looked at, from f4.py on: name fewer paths, or raise max_files.",
-        "4 more replacements are not in it, from f2.py on: call again once it is applied, narrow it by paths or glob, "
-        "or raise max_matches.",
-        "Nothing is written yet: 2 files, 4 replacements, +4 −4",
+        "4 replacements in 2 files; 4 files read.",
+        "1 file was not read, from f4.py on: pass fewer paths, or increase max_files.",
+        "4 more replacements are not included, from f2.py on: call again after this change is applied, narrow "
+        "the search by paths or glob, "
+        "or increase max_matches.",
+        "No file is written yet: 2 files, 4 replacements, +4 −4",
     ]
     assert result.details["cuts"] == [
         {"limit": "files", "at": "f4.py", "more": 1},
@@ -236,9 +237,7 @@ def test_where_a_limit_cut_it_off_is_said(work: Workspace) -> None:
 def test_a_limit_that_the_first_file_exceeds_leaves_nothing_to_stage_and_says_so(work: Workspace) -> None:
     work.write({"a.py": "log(1)\nlog(2)\n"})
     text = work.call(LOG, max_matches=1).text
-    assert text.startswith(
-        "Nothing to change, and nothing is staged; 1 file looked at.\n2 more replacements are not in it"
-    )
+    assert text.startswith("No match, so no change is staged; 1 file read.\n2 more replacements are not included")
     assert work.stack.pushed == []
 
 
@@ -250,10 +249,10 @@ def test_overlaps_of_two_ops_are_reported_in_the_preview_and_their_file_is_not_s
         "b.py: 2 replacements",
         "  1:1: log(size) → note(size)",
         "  2:1: size(2) → len(2)",
-        "2 replacements in 1 file; 2 files looked at.",
+        "2 replacements in 1 file; 2 files read.",
         "Overlap in a.py, 1:5 log(size(1)) (op 1) and 1:9 size(1) (op 2): "
-        "nothing is changed in this file; try its ops one after the other.",
-        "Nothing is written yet: 1 file, 2 replacements, +2 −2",
+        "no change is made in this file; try the ops one at a time.",
+        "No file is written yet: 1 file, 2 replacements, +2 −2",
     ]
     assert result.details["overlaps"] == 1
     work.apply()
@@ -264,7 +263,7 @@ def test_overlaps_of_two_ops_are_reported_in_the_preview_and_their_file_is_not_s
 def test_of_nested_matches_the_outer_one_is_replaced_and_the_inner_one_reported(work: Workspace) -> None:
     work.write({"a.py": "log(log(1))\nlog(\n    log(2))\n"})
     text = work.call(LOG).text
-    fate = "the second lies inside the first, which alone is replaced; call again once that is applied."
+    fate = "the second is inside the first, so only the first is replaced; call again after it is applied."
     assert f"Overlap in a.py, 1:1 log(log(1)) (op 1) and 1:5 log(1) (op 1): {fate}" in text
     assert f"Overlap in a.py, 2:1 log( … (op 1) and 3:5 log(2) (op 1): {fate}" in text
     staged = work.staged.files[0].after
@@ -318,9 +317,9 @@ def test_a_file_that_changed_since_the_preview_is_not_rewritten_anew(work: Works
 def test_files_with_syntax_errors_are_skipped_whole_and_the_first_twenty_named(work: Workspace) -> None:
     work.write({f"bad{n:02}.py": "log(1)\ndef f(:\n" for n in range(25)} | {"good.py": "log(1)\n"})
     result = work.call(LOG)
-    (line,) = [line for line in result.text.splitlines() if line.startswith("Left out")]
+    (line,) = [line for line in result.text.splitlines() if line.startswith("Omitted")]
     named = ", ".join(f"bad{n:02}.py (does not parse as python, at line 2 column 7)" for n in range(20))
-    assert line == f"Left out, syntax errors: {named} and 5 more"
+    assert line == f"Omitted, syntax errors: {named} and 5 more"
     assert result.details["skipped"] == {"syntax": 25}
     assert list(work.staged.paths) == ["good.py"]
 
@@ -329,8 +328,8 @@ def test_files_with_syntax_errors_are_skipped_whole_and_the_first_twenty_named(w
 def test_where_no_file_parses_nothing_is_staged(work: Workspace) -> None:
     work.write({"bad.py": "log(1)\ndef f(:\n"})
     assert work.call(LOG).text.splitlines() == [
-        "Nothing to change, and nothing is staged; 0 files looked at.",
-        "Left out, syntax errors: bad.py (does not parse as python, at line 2 column 7)",
+        "No match, so no change is staged; 0 files read.",
+        "Omitted, syntax errors: bad.py (does not parse as python, at line 2 column 7)",
     ]
     assert work.stack.pushed == []
 
@@ -359,7 +358,7 @@ def test_what_is_applied_is_what_the_command_line_of_ast_grep_writes(work: Works
 def test_where_nothing_matches_it_says_so_and_stages_nothing(work: Workspace) -> None:
     work.write({"a.py": "pass\n", "b.py": "pass\n"})
     result = work.call(LOG)
-    assert result.text == "Nothing to change, and nothing is staged; 2 files looked at."
+    assert result.text == "No match, so no change is staged; 2 files read."
     assert (result.is_error, result.display, result.details["replacements"]) == (False, (), 0)
     assert work.stack.pushed == []
 
@@ -372,7 +371,7 @@ def test_a_pattern_that_is_odd_and_matches_nothing_is_hinted_at(work: Workspace)
 
 def test_a_rewrite_that_changes_nothing_stages_nothing(work: Workspace) -> None:
     work.write({"a.py": "log(1)\n"})
-    assert work.call({"pattern": "log($A)", "rewrite": "log($A)"}).text.startswith("Nothing to change")
+    assert work.call({"pattern": "log($A)", "rewrite": "log($A)"}).text.startswith("No match, so no change")
     assert work.stack.pushed == []
 
 
@@ -395,22 +394,22 @@ def test_a_name_with_a_line_end_in_it_cannot_pass_for_a_line_of_the_preview(work
     work.write({"a\nb.py": "log(1)\n", "c\nd.py": "def f(:\n"})
     lines = work.call(LOG).text.splitlines()
     assert lines[0] == '"a\\nb.py": 1 replacement'
-    assert lines[3].startswith('Left out, syntax errors: "c\\nd.py" (')
+    assert lines[3].startswith('Omitted, syntax errors: "c\\nd.py" (')
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        pytest.param({"language": "pyhton"}, "There is no language 'pyhton' here, did you mean python?", id="language"),
+        pytest.param({"language": "pyhton"}, "Unknown language 'pyhton', did you mean python?", id="language"),
         pytest.param({"ops": [{"pattern": " \n", "rewrite": "x"}]}, "The pattern is empty", id="blank"),
         pytest.param(
             {"ops": [LOG, {"pattern": "log($A)", "rewrite": "note($B)"}]},
             "$B in the rewrite 'note($B)' is not captured by the pattern, which captures $A.",
             id="metavariable",
         ),
-        pytest.param({"paths": ["none"]}, "none cannot be looked at: No such file", id="path"),
+        pytest.param({"paths": ["none"]}, "none cannot be read: No such file", id="path"),
         pytest.param({"paths": ["../.."]}, "../.. is outside the workspace", id="outside"),
-        pytest.param({"glob": ""}, "The glob '' cannot match anything", id="glob"),
+        pytest.param({"glob": ""}, "The glob '' cannot match any file", id="glob"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_the_engine_sees_any_file(
@@ -428,7 +427,7 @@ def test_what_cannot_be_done_is_refused_before_the_engine_sees_any_file(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        pytest.param({"ops": []}, "$.ops: got 0 items, wanted at least 1", id="no-ops"),
+        pytest.param({"ops": []}, "$.ops: got 0 items, expected at least 1", id="no-ops"),
         pytest.param({"ops": [{"pattern": "x"}]}, "$.ops[0].rewrite: got nothing", id="no-rewrite"),
         pytest.param({"ops": [{**LOG, "flags": "i"}]}, "$.ops[0].flags", id="more"),
         pytest.param({"ops": [LOG], "max_matches": 0}, "$.max_matches", id="max-matches"),

@@ -44,7 +44,7 @@ def test_matches_have_their_places_and_are_counted(root: Path) -> None:
         "        2,",
         "    )",
         "b.py:2:12: print(x)",
-        "3 matches in 2 files; 2 files looked at.",
+        "3 matches in 2 files; 2 files read.",
     ]
     assert result.details["matches"] == 3
     assert result.display[0].title == "3 matches"
@@ -53,22 +53,22 @@ def test_matches_have_their_places_and_are_counted(root: Path) -> None:
 
 def test_what_is_not_shown_is_counted(root: Path) -> None:
     text, _ = called(root, pattern="print($A)", language="python", max_matches=1)
-    assert "2 more not shown, from a.py on: narrow it by paths or glob, or raise max_matches." in text
+    assert "2 more not shown, from a.py on: narrow the search by paths or glob, or increase max_matches." in text
     (root / "long.py").write_text("f(\n" + "    1,\n" * 20 + ")\n")
     text, _ = called(root, pattern="f($$$A)", paths=["long.py"])
     assert "    … 16 more lines" in text
 
 
 def test_paths_and_globs_narrow_it(root: Path) -> None:
-    assert "1 match in 1 file; 1 file looked at." in called(root, pattern="print($A)", paths=["b.py"])[0]
-    assert "1 match in 1 file; 1 file looked at." in called(root, pattern="print($A)", glob="*.js")[0]
+    assert "1 match in 1 file; 1 file read." in called(root, pattern="print($A)", paths=["b.py"])[0]
+    assert "1 match in 1 file; 1 file read." in called(root, pattern="print($A)", glob="*.js")[0]
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         ({"pattern": " "}, "The pattern is empty"),
-        ({"pattern": "x", "language": "pyhton"}, "There is no language 'pyhton' here"),
+        ({"pattern": "x", "language": "pyhton"}, "Unknown language 'pyhton'"),
         ({"pattern": "x", "paths": ["none"]}, "none"),
         ({"pattern": "x", "max_matches": 0}, "max_matches"),
     ],
@@ -93,5 +93,5 @@ def test_files_that_were_left_out_are_named(root: Path) -> None:
     (root / "bad.py").write_bytes(b"print('\xff')\n")
     (root / "big.py").write_text("x = 1\n" * 300_000)
     text, _ = called(root, pattern="print($A)", language="python")
-    assert "Left out, too large: big.py" in text
-    assert "Left out, not text: bad.py" in text
+    assert "Omitted, too large: big.py" in text
+    assert "Omitted, not text: bad.py" in text

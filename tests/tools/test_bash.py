@@ -73,11 +73,11 @@ def test_a_code_that_is_an_answer_is_no_error(shell: Shell) -> None:
         ("cat f | grep x", 1, "nothing matched"),
         ("cd a && rg x", 1, "nothing matched"),
         ("make; grep x f", 1, "nothing matched"),
-        ("/usr/bin/diff a b", 1, "they differ"),
-        ("git diff --exit-code", 1, "they differ"),
+        ("/usr/bin/diff a b", 1, "the contents differ"),
+        ("git diff --exit-code", 1, "the contents differ"),
         ("test -f x", 1, "the condition is false"),
         ("[ -f x ]", 1, "the condition is false"),
-        ("which nothing", 1, "there is no such program"),
+        ("which nothing", 1, "no such program"),
         ("grep x f", 2, None),
         ("diff a b", 2, None),
         ("make && grep x f", 1, None),
@@ -221,7 +221,7 @@ class Boxed:
         self.notes.append(note)
 
     def denied(self, text: str, output: str, returncode: int, hosts: Sequence[HostDecision]) -> str | None:
-        return "it wanted to write /etc/x" if "Read-only" in output else None
+        return "write access to /etc/x" if "Read-only" in output else None
 
 
 def test_a_sandbox_wraps_the_commands_it_takes(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_sandbox_wraps_the_commands_it_takes(tmp_path: Path) -> None:
     assert shell("echo $BOXED").text == "yes"
     assert shell("echo outside $BOXED").text == "outside no"
     denied = shell("echo Read-only file system; exit 1")
-    assert "[The sandbox refused it: it wanted to write /etc/x. If it needs that, send the same" in denied.text
+    assert "[Blocked by the sandbox: write access to /etc/x. If the command needs this, send the same" in denied.text
     with pytest.raises(ToolFailure, match="not run: there is no sandbox"):
         shell("echo refused")
     assert shell("touch AGENTS.md").text == "[it is AGENTS.md.from-sandbox now]"
@@ -264,7 +264,7 @@ def test_a_command_is_ended_with_all_it_started(shell: Shell, how: str) -> None:
             shell.clock.advance(1)
             result = await work
             assert (result.code, result.is_error) == ("timed_out", True)
-            assert result.text == "out\n[It took longer than 1 s and was ended.]"
+            assert result.text == "out\n[The command took longer than 1 s and was stopped.]"
         else:
             work.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -314,7 +314,7 @@ def test_a_command_that_is_moved_to_the_background_goes_on_as_the_same_process(s
         else:
             shell.clock.advance(30)
         result = await work
-        assert "goes on in the background as bg-1" in result.text
+        assert "was moved to the background as bg-1" in result.text
         assert shell.host.tasks.move() is not None  # nothing is left to move
         shell.clock.advance(1000)  # its timeout does not count any more
         (shell.host.root / "never").write_text("go\n")
@@ -332,7 +332,7 @@ def test_processes_that_a_command_leaves_behind_are_a_background_task(shell: She
     async def main() -> None:
         result = await shell.begin("sleep 1000 & echo started")
         assert result.text.startswith(
-            "started\n[Processes that it started still run: they are the background task bg-1"
+            "started\n[Processes that the command started are still running, as background task bg-1"
         )
         task = shell.host.tasks.get("bg-1")
         stopping = asyncio.ensure_future(task.stop(shell.clock))

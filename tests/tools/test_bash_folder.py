@@ -3,6 +3,7 @@
 import asyncio
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -96,7 +97,7 @@ def test_a_folder_that_is_gone_is_left_for_the_workspace(shell: Shell) -> None:
     (shell.host.root / "sub").rmdir()
     failed = shell("ls")
     assert failed.is_error
-    assert "is gone" in failed.text
+    assert "was removed or replaced" in failed.text
     assert shell("pwd").text == str(shell.host.root)
 
 
@@ -108,3 +109,69 @@ def test_a_command_may_end_in_any_way(shell: Shell, command: str) -> None:
 
 
 # ---- traits ---------------------------------------------------------------------------------------------------------
+
+
+def _swapped(one: Path, other: Path) -> None:
+    one.rename(one.with_name("kept"))
+    other.rename(one)
+
+
+def _linked(place: Path, target: Path | str) -> None:
+    place.rename(place.with_name("kept"))
+    place.symlink_to(target)
+
+
+def _replaced_by_file(place: Path) -> None:
+    place.rename(place.with_name("kept"))
+    place.touch()
+
+
+REPLACED: dict[str, Callable[[Path], object]] = {
+    "a link to a folder outside": lambda root: _linked(root / "a/b", root.parent / "outside"),
+    "a link to a folder inside": lambda root: _linked(root / "a/b", root / "evil"),
+    "a relative link": lambda root: _linked(root / "a/b", "../evil"),
+    "a link to itself, moved": lambda root: _linked(root / "a/b", "kept"),
+    "a link to nothing": lambda root: _linked(root / "a/b", "none"),
+    "a link in a loop": lambda root: _linked(root / "a/b", "b"),
+    "a folder above is a link": lambda root: _linked(root / "a", root / "evil"),
+    "a folder above is a link to itself, moved": lambda root: _linked(root / "a", "kept"),
+    "another folder": lambda root: _swapped(root / "a/b", root / "evil/b"),
+    "another folder above": lambda root: _swapped(root / "a", root / "evil"),
+    "a folder from outside": lambda root: _swapped(root / "a/b", root.parent / "outside"),
+    "a file": lambda root: _replaced_by_file(root / "a/b"),
+    "nothing": lambda root: (root / "a/b").rename(root / "kept"),
+}
+
+
+@pytest.mark.parametrize("background", [False, True])
+@rows("how", list(REPLACED))
+def test_a_command_does_not_start_in_a_folder_that_was_replaced_after_the_judgement(
+    how: str, background: bool, tmp_path: Path
+) -> None:
+    root = tmp_path / how.replace(" ", "-").replace(",", "") / "work"
+    for name in ("a/b", "evil/b", "../outside"):
+        (root / name).mkdir(parents=True, exist_ok=True)
+    shell = Shell(root)
+    shell("cd a/b")
+
+    async def main() -> None:
+        work = shell.begin("touch reached", run_in_background=background)  # it is read, and would be judged now
+        REPLACED[how](root)
+        result = await work
+        assert "was removed or replaced" in result.text
+        assert result.effects == "none"
+
+    asyncio.run(main())
+    assert [*root.parent.rglob("reached")] == []
+    assert shell("pwd").text == str(root)
+
+
+@rows("again", ["cd .. && rm -r build && mkdir build && cd build", "rm -r ../build; mkdir ../build"])
+def test_after_a_folder_was_made_again_a_call_says_so_and_the_next_one_runs(again: str, tmp_path: Path) -> None:
+    (tmp_path / "build").mkdir(exist_ok=True)
+    shell = Shell(tmp_path)
+    shell("cd build")
+    shell(again)
+    assert "removed or replaced" in shell("pwd").text
+    assert shell("cd build && pwd").text.startswith(str(tmp_path / "build"))
+    assert shell("pwd").text == str(tmp_path / "build")

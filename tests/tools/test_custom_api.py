@@ -82,7 +82,7 @@ def test_changes_are_staged_as_data(api: Api, store: Noting) -> None:
     assert staged == "pending-action:maker:1"
     changes = ChangeSet("make a", (CHANGE,), "maker", count=2)
     assert store.pushed == [PendingAction("make a", changes, "maker", [1], tool="Tidy", lineage=("call-1",))]
-    with pytest.raises(ToolFailure, match=r"^make a: there is nothing to change$"):
+    with pytest.raises(ToolFailure, match=r"^make a: the change is empty$"):
         api.push_changes("make a", [])
 
 
@@ -98,7 +98,7 @@ class Finishing:
         pytest.param(lambda *both: None, id="rest"),
         pytest.param(Finishing(), id="object"),
         pytest.param(functools.partial(lambda a, b, c: None, 1), id="partial"),
-        pytest.param(lambda reason: None, id="reason alone"),
+        pytest.param(lambda reason: None, id="reason"),
         pytest.param(max, id="without a signature"),
     ],
 )
@@ -125,11 +125,11 @@ def test_a_callback_that_cannot_be_called_is_refused_when_it_is_staged(api: Api,
 
 
 def test_a_blank_label_and_details_that_are_no_json_are_refused(api: Api, store: Noting) -> None:
-    with pytest.raises(UsageError, match="not blank"):
+    with pytest.raises(UsageError, match="may be blank"):
         api.push_pending_action(label=" ", apply=done)
-    with pytest.raises(UsageError, match="not blank"):
+    with pytest.raises(UsageError, match="may be blank"):
         api.push_pending_action(label="x", apply=done, source_tool_name="")
-    with pytest.raises(ToolFailure, match="cannot be written as JSON"):
+    with pytest.raises(ToolFailure, match="cannot be converted to JSON"):
         api.push_pending_action(label="x", apply=done, details={"a": object()})
     assert store.pushed == []
 
@@ -192,7 +192,7 @@ def test_a_small_file_is_carried_along_and_a_large_one_named(api: Api, tmp_path:
 @pytest.mark.parametrize(
     ("path", "told"),
     [
-        pytest.param("none", "none: there is no such file", id="missing"),
+        pytest.param("none", "none: the file does not exist", id="missing"),
         pytest.param("folder", "folder: is not a file", id="folder"),
         pytest.param("../secret", "lies outside the workspace", id="above"),
         pytest.param("link", "lies outside the workspace", id="link"),

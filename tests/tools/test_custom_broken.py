@@ -22,7 +22,7 @@ def place(tmp_path: Path) -> Place:
     [
         pytest.param("x = 1\ny = (\n", 2, "SyntaxError: '(' was never closed", id="syntax"),
         pytest.param("x = 1\n  y = 2\n", 2, "IndentationError: unexpected indent", id="indent"),
-        pytest.param("x = 1\ny = '\0'\n", 2, "SyntaxError: a file of Python cannot hold null bytes", id="null"),
+        pytest.param("x = 1\ny = '\0'\n", 2, "SyntaxError: a Python file cannot contain null bytes", id="null"),
         pytest.param("# coding: nope\n", 1, "SyntaxError: unknown encoding: nope", id="encoding"),
         pytest.param("\n\nraise ValueError('größer')\n", 3, "ValueError: größer", id="raises"),
         pytest.param("import sys\nsys.exit(3)\n", 2, "SystemExit: 3", id="exit"),
@@ -47,21 +47,22 @@ def place(tmp_path: Path) -> Place:
             id="args",
         ),
         pytest.param(
-            "from callgate import tool\n@tool(name='a b')\ndef f(): ...\n", 2, "'a b' cannot name a tool", id="name"
+            "from callgate import tool\n@tool(name='a b')\ndef f(): ...\n",
+            2,
+            "'a b' is not a valid tool name",
+            id="name",
         ),
-        pytest.param("def f(): ...\n", None, "it offers no tool: mark a function with @tool", id="no tool"),
-        pytest.param("", None, "it offers no tool", id="empty"),
-        pytest.param("def tools(api): return []\n", 1, "it offers no tool", id="empty list"),
+        pytest.param("def f(): ...\n", None, "no tool is defined: mark a function with @tool", id="no tool"),
+        pytest.param("", None, "no tool is defined", id="empty"),
+        pytest.param("def tools(api): return []\n", 1, "no tool is defined", id="empty list"),
         pytest.param("\ndef tools(api):\n    1 / 0\n", 3, "ZeroDivisionError: division by zero", id="factory"),
         pytest.param("\nasync def tools(api):\n    1 / 0\n", 3, "ZeroDivisionError: division", id="async factory"),
         pytest.param("def tools(api):\n    raise SystemExit\n", 2, "SystemExit", id="factory exit"),
         pytest.param("\ndef tools(): ...\n", 2, "the factory must take one parameter, the API", id="no parameter"),
-        pytest.param(
-            "\ndef tools(api): ...\n", 2, "what it offers is nothing: it must be a tool, or a list", id="nothing"
-        ),
-        pytest.param("\ndef tools(api): return 'x'\n", 2, "what it offers is a str: it must be a tool", id="text"),
+        pytest.param("\ndef tools(api): ...\n", 2, "the result is nothing, but must be a tool or a list", id="nothing"),
+        pytest.param("\ndef tools(api): return 'x'\n", 2, "the result is a str, but must be a tool", id="text"),
         pytest.param("tools = max\n", None, "TypeError: 'Api' object is not iterable", id="builtin"),
-        pytest.param("tools = 3\n", None, "what it offers is a int: it must be a tool", id="number"),
+        pytest.param("tools = 3\n", None, "the result is a int, but must be a tool", id="number"),
     ],
 )
 def test_a_broken_file_is_reported_by_name_and_line_and_the_others_load(
@@ -102,10 +103,10 @@ def test_one_bad_tool_of_a_file_does_not_hinder_the_others(place: Place) -> None
     assert names(loaded) == ["good"]
     assert [(each.line, each.text.split(":")[0]) for each in loaded.problems] == [
         (5, "tool 'bad'"),
-        (None, "tool 'half' is not whole"),
-        (None, "'ö' cannot name a tool"),
-        (None, "what it offers has a int in it, which is no tool and no function"),
-        (None, "the class Half is no tool"),
+        (None, "tool 'half' is incomplete"),
+        (None, "'ö' is not a valid tool name"),
+        (None, "the result contains a int, which is neither a tool nor a function"),
+        (None, "the class Half is not a tool"),
         (10, "tool 'mcp__db__query'"),
     ]
     assert {each.file for each in loaded.problems} == {file}
@@ -113,7 +114,7 @@ def test_one_bad_tool_of_a_file_does_not_hinder_the_others(place: Place) -> None
 
 def test_an_error_whose_message_raises_is_reported(place: Place) -> None:
     file = place.write("odd.py", "class Odd(Exception):\n    def __str__(self): 1 / 0\nraise Odd\n")
-    assert problems(place.loaded()) == [f"{file}:3: Odd: (its message cannot be shown)"]
+    assert problems(place.loaded()) == [f"{file}:3: Odd: (its message cannot be displayed)"]
 
 
 def test_a_long_message_is_kept_short(place: Place) -> None:

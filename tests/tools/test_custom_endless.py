@@ -79,7 +79,7 @@ def test_a_file_that_never_ends_is_named_and_holds_up_nobody(place: Place, signa
 
     loaded = asyncio.run(main())
     assert names(loaded) == ["before", "after"]
-    told = "it was not done after 10 seconds, so it is left out; it may go on until the program ends"
+    told = "loading did not finish within 10 seconds, so the file is ignored; its code may run until the program ends"
     assert loaded.problems == (Problem(file, None, told, "project"),)
     assert clock.next_timer is None
     assert not signals.ended.is_set()
@@ -104,7 +104,7 @@ def test_a_cancelled_load_waits_for_nobody_and_the_next_one_works(place: Place, 
 def test_time_that_the_loop_jumps_over_counts(place: Place, signals: ModuleType) -> None:
     place.write("a.py", DEAF)
     loaded = run_virtual(load_tools([place.folder()], Api(place.root), patience=3600))
-    assert loaded.problems[0].text.startswith("it was not done after 3600 seconds")
+    assert loaded.problems[0].text.startswith("loading did not finish within 3600 seconds")
     released(signals)
 
 

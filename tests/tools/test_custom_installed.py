@@ -100,7 +100,7 @@ def test_a_broken_one_is_reported_and_the_others_load(tmp_path: Path, fake: Dist
     assert told[1].startswith(f"{raising}:3: entry point b of fake-tools: JSONDecodeError: Expecting")
     assert told[2] == f"{leaving}:2: entry point c of fake-tools: SystemExit: 1"
     assert told[3].startswith(f"{defined}:3: entry point d of fake-tools: tool 'f': parameter 'rest'")
-    assert told[4].startswith(f"{empty}: entry point e of fake-tools: it offers no tool")
+    assert told[4].startswith(f"{empty}: entry point e of fake-tools: no tool is defined")
     assert told[5] == f"{wrong}:2: entry point f of fake-tools: the factory must take one parameter, the API"
     assert told[6] == "entry point g of fake-tools: ModuleNotFoundError: No module named 'fake_tools.nowhere'"
     assert told[7].startswith("entry point h of fake-tools: AttributeError: ")
@@ -127,9 +127,7 @@ def test_what_a_workspace_brings_along_counts_only_with_trust(
     fake.points(a="fake_tools.whole")
     found = loaded(tmp_path, Installed(tmp_path, trusted))
     assert names(found) == (["greet"] if trusted else [])
-    assert [each.why for each in found.skipped] == (
-        [] if trusted else ["it lies in the workspace, which is not trusted"]
-    )
+    assert [each.why for each in found.skipped] == ([] if trusted else ["it is in the workspace, which is not trusted"])
 
 
 def test_an_environment_inside_the_workspace_that_the_program_runs_in_counts(
@@ -156,7 +154,7 @@ def test_one_that_never_ends_is_named(tmp_path: Path, fake: Distribution, monkey
         return await loading
 
     assert problems(asyncio.run(main())) == [
-        "entry point a of fake-tools: it was not done after 10 seconds, so it is left out; it may go on until the "
-        "program ends"
+        "entry point a of fake-tools: loading did not finish within 10 seconds, so the file is ignored; its code may "
+        "run until the program ends"
     ]
     released.set()

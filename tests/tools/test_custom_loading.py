@@ -180,8 +180,8 @@ def test_of_two_tools_with_one_name_the_persons_own_counts(tmp_path: Path) -> No
     loaded = asyncio.run(load_tools([project.folder(), user.folder()], Api(tmp_path)))
     assert said(loaded, "greet") == "mine"
     assert problems(loaded) == [
-        f"{theirs}:4: tool 'greet' is ignored: 'greet' is a tool in {mine}:4 already, and what is your own counts "
-        "before what is of the repository"
+        f"{theirs}:4: tool 'greet' is ignored: 'greet' is already a tool in {mine}:4; your own tools have "
+        "priority over tools of the repository"
     ]
 
 
@@ -189,7 +189,7 @@ def test_in_one_folder_the_first_by_file_name_counts(place: Place) -> None:
     one, two = place.write("a.py", greeting("greet", "one")), place.write("b.py", greeting("greet", "two"))
     loaded = place.loaded()
     assert said(loaded, "greet") == "one"
-    assert problems(loaded) == [f"{two}:4: tool 'greet' is ignored: 'greet' is a tool in {one}:4 already"]
+    assert problems(loaded) == [f"{two}:4: tool 'greet' is ignored: 'greet' is already a tool in {one}:4"]
 
 
 def test_an_alias_is_a_name_too(place: Place) -> None:
@@ -198,7 +198,7 @@ def test_an_alias_is_a_name_too(place: Place) -> None:
     place.write("c.py", greeting("other"))
     loaded = place.loaded()
     assert names(loaded) == ["greet", "other"]
-    assert "'hello' is a tool in" in loaded.problems[0].text
+    assert "'hello' is already a tool in" in loaded.problems[0].text
     Toolbox(*loaded.tools)
 
 
@@ -206,7 +206,7 @@ def test_a_name_that_is_taken_is_left_to_its_owner(place: Place) -> None:
     place.write("a.py", greeting("Bash"))
     loaded = place.loaded(taken=["Bash", "resolve"])
     assert loaded.tools == ()
-    assert loaded.problems[0].text == "tool 'Bash' is ignored: 'Bash' is the name of a tool that is there without it"
+    assert loaded.problems[0].text == "tool 'Bash' is ignored: 'Bash' is the name of a tool that already exists"
 
 
 # ---- trust --------------------------------------------------------------------------------------------------------
@@ -252,8 +252,8 @@ def test_only_the_contents_that_were_trusted_run(place: Place) -> None:
     loaded = asyncio.run(load_tools([place.folder(contents=known)], Api(place.root)))
     assert names(loaded) == ["good"]
     assert {(each.path, each.why) for each in loaded.skipped} == {
-        (new, "not what was trusted, so it did not run"),
-        (str(place.path / "_other.py"), "not what was trusted, so it did not run"),
+        (new, "changed since it was trusted, so it did not run"),
+        (str(place.path / "_other.py"), "changed since it was trusted, so it did not run"),
     }
     assert loaded.problems[0].text.startswith("ModuleNotFoundError: No module named '._other'")
 

@@ -53,7 +53,7 @@ def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
     ],
 )
 def test_a_name_that_cannot_be_one_is_refused(tmp_path: Path, name: str, meant: str | None) -> None:
-    with pytest.raises(UsageError, match="cannot name a tool") as refusal:
+    with pytest.raises(UsageError, match="is not a valid tool name") as refusal:
         new_tool(name, tmp_path)
     assert str(refusal.value).endswith(f": did you mean {meant}?" if meant else ")")
     assert list(tmp_path.iterdir()) == []

@@ -17,7 +17,7 @@ from callgate.words.traits import exclusive, reads, shared, workspace, writes
 pytestmark = pytest.mark.spec("TOOL-9")
 
 
-def made(fn: Callable[..., Any], **options: Any) -> FunctionTool[..., Any]:
+def made(fn: Callable[..., Any], **options: Any) -> FunctionTool[Any]:
     return tool(**options)(fn)
 
 

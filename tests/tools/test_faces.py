@@ -66,7 +66,7 @@ def test_all_but_the_rarely_used_are_always_loaded() -> None:
 def test_the_table_is_sorted_and_a_wrong_name_is_refused_with_the_right_ones() -> None:
     assert list(BUILTIN) == sorted(BUILTIN) == sorted(CALLS)
     assert [each.spec.name for each in builtin_tools()] == list(BUILTIN)
-    with pytest.raises(UsageError, match=r"no built-in tool Nope; there are A.*, ExitPlanMode"):
+    with pytest.raises(UsageError, match=r"no built-in tool Nope; the built-in tools are A.*, ExitPlanMode"):
         builtin_tools("AstGrep", "Nope")
     with pytest.raises(UsageError, match=r"there is no built-in tool Raed; did you mean Read\?"):
         builtin_tools("Raed")
@@ -157,6 +157,10 @@ def test_a_session_tells_doors_the_face_of_a_call_by_name_or_alias_known_or_not(
         return Result()
 
     with Session(ScriptedModel(), [greet]) as session:
-        assert session.face("greet", {"name": "Ada"}).title == session.face("hi", {"name": "Ada"}).title == "Say hello"
-        face = session.face("mcp__s__gone", {"n": 1})
+        assert (
+            session.controls.face("greet", {"name": "Ada"}).title
+            == session.controls.face("hi", {"name": "Ada"}).title
+            == "Say hello"
+        )
+        face = session.controls.face("mcp__s__gone", {"n": 1})
         assert (face.title, face.icon, face.line) == ("s: Gone", "run", "mcp__s__gone(n=1)")

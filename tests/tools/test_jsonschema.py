@@ -204,35 +204,39 @@ def _object(**properties: Any) -> dict[str, Any]:
 @rows(
     ("schema", "value", "fault"),
     [
-        (_object(a={"type": "integer"}), {"a": True}, "$.a: got true, wanted an integer"),
-        (_object(a={"type": "integer"}), {"a": 1e300}, "$.a: got 1e+300, wanted an integer"),
-        (_object(a={"type": "string"}), {"a": None}, "$.a: got null, wanted a string"),
-        (_object(a={"enum": ["x", 1]}), {"a": "X"}, '$.a: got "X", wanted one of "x", 1'),
-        (_object(a={"const": 3}), {"a": 4}, "$.a: got 4, wanted 3"),
-        (_object(a={"maxLength": 2}), {"a": "abc"}, "$.a: got 3 characters, wanted at most 2"),
-        (_object(a={"minItems": 1}), {"a": []}, "$.a: got 0 items, wanted at least 1"),
+        (_object(a={"type": "integer"}), {"a": True}, "$.a: got true, expected an integer"),
+        (_object(a={"type": "integer"}), {"a": 1e300}, "$.a: got 1e+300, expected an integer"),
+        (_object(a={"type": "string"}), {"a": None}, "$.a: got null, expected a string"),
+        (_object(a={"enum": ["x", 1]}), {"a": "X"}, '$.a: got "X", expected one of "x", 1'),
+        (_object(a={"const": 3}), {"a": 4}, "$.a: got 4, expected 3"),
+        (_object(a={"maxLength": 2}), {"a": "abc"}, "$.a: got 3 characters, expected at most 2"),
+        (_object(a={"minItems": 1}), {"a": []}, "$.a: got 0 items, expected at least 1"),
         (
             _object(a={"pattern": "^x"}),
             {"a": "y\0"},
-            '$.a: got "y\\u0000" (it holds a NUL), wanted a string matching "^x"',
+            '$.a: got "y\\u0000" (contains a NUL), expected a string matching "^x"',
         ),
-        (_object() | {"required": ["b c"]}, {}, '$["b c"]: got nothing, wanted a value (required)'),
-        (_object(a={}), {"b": 1}, '$.b: unexpected key, wanted only "a"'),
-        (_object(a={}) | {"additionalProperties": False}, {"b": 1}, '$.b: unexpected key, wanted only "a"'),
-        (_object(a={"type": ["string", "null"]}), {"a": 1}, "$.a: got 1, wanted a string or null"),
-        (_object(a={"anyOf": [{"type": "string"}, {"type": "null"}]}), {"a": 1}, "$.a: got 1, wanted a string or null"),
+        (_object() | {"required": ["b c"]}, {}, '$["b c"]: got nothing, expected a value (required)'),
+        (_object(a={}), {"b": 1}, '$.b: unexpected key, expected only "a"'),
+        (_object(a={}) | {"additionalProperties": False}, {"b": 1}, '$.b: unexpected key, expected only "a"'),
+        (_object(a={"type": ["string", "null"]}), {"a": 1}, "$.a: got 1, expected a string or null"),
+        (
+            _object(a={"anyOf": [{"type": "string"}, {"type": "null"}]}),
+            {"a": 1},
+            "$.a: got 1, expected a string or null",
+        ),
         (
             _object(a={"anyOf": [_object(b={"type": "null"}), {"type": "null"}]}),
             {"a": {"b": 1}},
-            "$.a.b: got 1, wanted null",
+            "$.a.b: got 1, expected null",
         ),
         (
             _object(a={"uniqueItems": True}),
             {"a": [1, 1.0]},
-            "$.a: got an array of 2, wanted an array without equal items",
+            "$.a: got an array of 2, expected an array without equal items",
         ),
-        (_object(a={"multipleOf": 0.1}), {"a": 0.35}, "$.a: got 0.35, wanted a multiple of 0.1"),
-        (_object(a=False), {"a": 1}, "$.a: got 1, wanted nothing here"),
+        (_object(a={"multipleOf": 0.1}), {"a": 0.35}, "$.a: got 0.35, expected a multiple of 0.1"),
+        (_object(a=False), {"a": 1}, "$.a: got 1, expected nothing here"),
     ],
 )
 @pytest.mark.spec("TOOL-7")
@@ -302,7 +306,7 @@ _LONG_CHAIN = {f"d{i}": {"$ref": f"#/$defs/d{i + 1}"} for i in range(2000)} | {"
         ({"type": []}, "#: type"),
         ({"properties": {"a/b": {"type": 5}}}, "#/properties/a~1b: type"),
         ({"properties": []}, "#: properties"),
-        ({"properties": {"a": 1}}, "#/properties/a: a schema is"),
+        ({"properties": {"a": 1}}, "#/properties/a: a schema must be"),
         ({"properties": {"a": {"required": True}}}, "#/properties/a: required"),
         ({"enum": "x"}, "#: enum"),
         ({"minLength": -1}, "#: minLength"),
@@ -317,8 +321,8 @@ _LONG_CHAIN = {f"d{i}": {"$ref": f"#/$defs/d{i + 1}"} for i in range(2000)} | {"
         ({"items": {"$ref": "https://example.com/x"}}, "#/items: only references inside"),
         ({"$ref": "other.json#/x"}, "#: only references inside"),
         ({"$ref": "#/$defs/missing"}, "#: the reference"),
-        ({"$ref": "#"}, "circle"),
-        ({"anyOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"not": {"$ref": "#"}}}}, "circle"),
+        ({"$ref": "#"}, "cycle"),
+        ({"anyOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"not": {"$ref": "#"}}}}, "cycle"),
         ({"$ref": "#/$defs/d0", "$defs": _LONG_CHAIN}, "deep"),
         ({"$dynamicRef": "#x"}, "#: $dynamicRef"),
         ({"unevaluatedProperties": {"type": "string"}}, "#: unevaluatedProperties"),
@@ -376,7 +380,7 @@ def test_a_pattern_only_python_takes_is_checked_on_short_text_only(source: str, 
     assert compile_pattern(source).longest == longest
     schema = Schema(_object(a={"pattern": source}))
     faults = schema.faults({"a": "a" * 2000})
-    assert any(f"got 2000 characters, wanted at most {longest}" in line for line in faults)
+    assert any(f"got 2000 characters, expected at most {longest}" in line for line in faults)
     assert not schema.fits({"a": "a" * 2000})
 
 

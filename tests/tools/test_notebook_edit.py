@@ -105,11 +105,13 @@ def test_what_is_wrong_is_said(desk: Desk) -> None:
 
     assert "has no cell 'q': it has a, a, c" in refused(cell_id="q", new_source="1")
     assert "several cells with the id 'a'" in refused(cell_id="a", new_source="1")
-    assert "Say with cell_id which cell to delete" in refused(edit_mode="delete")
-    assert "just this source already" in refused(cell_id="c", new_source="z")
+    assert "Pass the cell to delete" in refused(edit_mode="delete")
+    assert "already has this source" in refused(cell_id="c", new_source="z")
     desk.write({"bad.ipynb": "{}"})
     desk.call("Read", file_path="bad.ipynb")
-    assert "is no notebook" in desk.refused("NotebookEdit", notebook_path="bad.ipynb", cell_id="a", new_source="b")
+    assert "is not a supported notebook" in desk.refused(
+        "NotebookEdit", notebook_path="bad.ipynb", cell_id="a", new_source="b"
+    )
     assert "does not exist" in desk.refused("NotebookEdit", notebook_path="none.ipynb", cell_id="a", new_source="b")
 
 

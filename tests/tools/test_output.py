@@ -19,11 +19,11 @@ def test_what_does_not_fit_is_named_for_the_model() -> None:
     output = OutputSchema(COUNT)
     found = output.read('{"count": "three"}')
     assert isinstance(found, Misfit)
-    assert found.faults == ('$.count: got "three", wanted an integer',)
+    assert found.faults == ('$.count: got "three", expected an integer',)
     assert found.faults[0] in output.repair(found)
     assert isinstance(output.read("three"), Misfit)
 
 
 def test_a_schema_that_is_none_is_a_usage_error() -> None:
-    with pytest.raises(UsageError, match="no JSON Schema"):
+    with pytest.raises(UsageError, match="the JSON Schema is invalid"):
         OutputSchema({"type": "nothing-known"})

@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from callgate.changes.text import TextForm
+from callgate.changes.text import read_lines
 from callgate.testing import MemoryHost
-from callgate.tools.files.file_text import CHARACTERS, LINES, WIDTH, lines_of, numbered
+from callgate.tools.files.file_text import CHARACTERS, LINES, WIDTH, numbered
 from callgate.tools.files.read_marks import ReadMark, joined, parse_mark
 from callgate.words.messages import Image, Text
 from tests.rows import rows
@@ -44,7 +44,7 @@ def test_two_thousand_lines_are_shown_and_the_rest_is_said(work: Workspace) -> N
     last = work.text("Read", file_path="a.txt", offset=4499).split("\n")
     assert last == ["4499\tline 4499", "4500\tline 4500", "[Lines 4499-4500 of 4,500: this is the end of the file.]"]
     assert (
-        work.refused("Read", file_path="a.txt", offset=4501) == "a.txt has 4,500 lines: there is none with number 4501."
+        work.refused("Read", file_path="a.txt", offset=4501) == "a.txt has 4,500 lines, so number 4501 does not exist."
     )
 
 
@@ -60,8 +60,8 @@ def test_a_long_line_is_cut_and_shown_whole_when_asked_for_alone(work: Workspace
     work.write({"a.js": "a\n" + "x" * 5000 + "\nb\n"})
     shown = work.text("Read", file_path="a.js").split("\n")
     assert shown[1] == "2\t" + "x" * WIDTH + "… (3,000 more characters)"
-    assert shown[3] == "[Cut after 2,000 characters: line 2. offset=2 with limit=1 shows one whole.]"
-    assert "read in part, not from number 2 of 3 on" in work.refused(
+    assert shown[3] == "[Cut after 2,000 characters: line 2. offset=2 with limit=1 shows the whole line.]"
+    assert "read in part, but not from number 2 of 3 on" in work.refused(
         "Edit", file_path="a.js", old_string="b", new_string="c"
     )
     assert work.text("Read", file_path="a.js", offset=2, limit=1).startswith("2\t" + "x" * 5000 + "\n")
@@ -80,19 +80,19 @@ def test_a_line_that_is_too_long_even_alone_does_not_lock_its_file(work: Workspa
     ("data", "text", "note"),
     [
         ("é\n".encode(), "1\té", ""),
-        ("é\n".encode("utf-8-sig"), "1\té", "its encoding is utf-8 with a mark"),
-        ("aé\n".encode("utf-16"), "1\taé", "its encoding is utf-16-le"),
-        ("plain text é\n".encode("utf-16-be"), "1\tplain text é", "its encoding is utf-16-be"),
-        (b"caf\xe9\r\n", "1\tcafé", "it is not UTF-8 and was read as Latin-1; its lines end with CRLF"),
+        ("é\n".encode("utf-8-sig"), "1\té", "the encoding is utf-8 with a byte order mark"),
+        ("aé\n".encode("utf-16"), "1\taé", "the encoding is utf-16-le"),
+        ("plain text é\n".encode("utf-16-be"), "1\tplain text é", "the encoding is utf-16-be"),
+        (b"caf\xe9\r\n", "1\tcafé", "the file is not UTF-8 and was read as Latin-1; the lines end with CRLF"),
         (b"\xc3\xa9 \xe9\n", "1\té \\xe9", "bytes that are not UTF-8 are shown as \\x.."),
-        (b"a\r\nb\n", "1\ta\n2\tb", "its line ends are mixed"),
-        (b"a\rb\r", "1\ta\n2\tb", "its lines end with CR"),
+        (b"a\r\nb\n", "1\ta\n2\tb", "the line endings are mixed"),
+        (b"a\rb\r", "1\ta\n2\tb", "the lines end with CR"),
     ],
     ids=range(8),
 )
 def test_encodings_are_detected_and_said(work: Workspace, data: bytes, text: str, note: str) -> None:
     work.write({"a.txt": data})
-    assert work.text("Read", file_path="a.txt") == text + (f"\n[Note: {note}. Edits keep that.]" if note else "")
+    assert work.text("Read", file_path="a.txt") == text + (f"\n[Note: {note}. Edits preserve this.]" if note else "")
 
 
 def test_an_unchanged_file_is_answered_short_once(work: Workspace) -> None:
@@ -125,7 +125,9 @@ def test_binary_huge_and_strange_files_are_answered_in_words(work: Workspace) ->
     with (work.root / "huge").open("wb") as file:
         file.truncate(3_000_000_000)
     os.mkfifo(work.root / "pipe")
-    assert work.refused("Read", file_path="a.bin") == "a.bin is a binary file of 7 bytes, which has no text to show."
+    assert (
+        work.refused("Read", file_path="a.bin") == "a.bin is a binary file of 7 bytes, which cannot be shown as text."
+    )
     assert "3,000,000,000 bytes" in work.refused("Read", file_path="huge")
     assert "pipe" in work.refused("Read", file_path="pipe")
     assert work.text("Read", file_path="empty") == "[empty is empty.]"
@@ -139,7 +141,7 @@ def test_a_folder_is_answered_with_its_names(work: Workspace) -> None:
     assert work.text("Read", file_path="none") == "[none is an empty folder.]"
     for number in range(600):
         (work.root / f"none/{number:03}").touch()
-    assert work.text("Read", file_path="none").endswith("[100 more are not shown: use Glob.]")
+    assert work.text("Read", file_path="none").endswith("[100 more entries are not shown: use Glob.]")
 
 
 def test_names_that_may_have_been_meant_are_told(work: Workspace) -> None:
@@ -156,7 +158,7 @@ def test_a_link_that_leads_out_is_not_followed(work: Workspace, tmp_path_factory
     secret = tmp_path_factory.mktemp("out").resolve() / "secret"
     secret.write_text("secret")
     (work.root / "link").symlink_to(secret)
-    assert f"leads over a symbolic link out of the workspace, to {secret}" in work.refused("Read", file_path="link")
+    assert f"leaves the workspace through a symbolic link, to {secret}" in work.refused("Read", file_path="link")
     assert work.text("Read", file_path=str(secret)) == "1\tsecret"  # the gate decided about this very path
 
 
@@ -189,8 +191,8 @@ def test_the_text_of_a_pdf_is_shown_page_by_page(work: Workspace) -> None:
         "second page",
         "[Pages 2-2 of 3 are shown. Read on with pages=3-3.]",
     ]
-    assert "write one like 3 or 1-5" in work.refused("Read", file_path="a.pdf", pages="4")
-    assert "cannot be read" in work.refused("Read", file_path="bad.pdf")
+    assert "write a range such as 3 or 1-5" in work.refused("Read", file_path="a.pdf", pages="4")
+    assert "is an invalid PDF file" in work.refused("Read", file_path="bad.pdf")
 
 
 def test_a_pdf_without_its_package_names_the_extra(work: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,14 +244,15 @@ def plainly(text: str, offset: int, limit: int) -> list[str]:
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r")), st.integers(1, 5), st.integers(1, 5))
 def test_numbered_lines_are_those_of_the_plain_function(text: str, offset: int, limit: int) -> None:
-    lines = lines_of(text, TextForm())
-    if offset > len(lines):
-        return
+    assume("\0" not in text)
+    lines = read_lines(text.encode())
+    assume(lines is not None and offset <= lines.total)
+    assert lines is not None
     made = numbered(lines, offset, limit)
     expected = plainly(text, offset, limit)
     # Blank lines of other kinds, such as U+2028, are no line ends.
     assert made.text.split("\n")[: len(expected)] == expected
-    assert (made.first, made.last, made.total) == (offset, offset + len(expected) - 1, len(lines))
+    assert (made.first, made.last, made.total) == (offset, offset + len(expected) - 1, lines.total)
 
 
 SPANS = st.lists(st.tuples(st.integers(1, 30), st.integers(0, 8)).map(lambda it: (it[0], it[0] + it[1])), max_size=6)

@@ -438,7 +438,7 @@ class Strict(BaseModel):
     when: datetime
 
 
-def accepted(made: FunctionTool[..., Any], arguments: Any) -> Mapping[str, Any]:
+def accepted(made: FunctionTool[Any], arguments: Any) -> Mapping[str, Any]:
     outcome = made.read(json.dumps(arguments))
     assert isinstance(outcome, Accepted), outcome
     return outcome.arguments
@@ -452,7 +452,7 @@ def test_what_only_a_validator_can_refuse_is_refused_when_read() -> None:
     assert isinstance(outcome, Rejected)
     assert outcome.errors[0] == "$.pairs[1]: got 3: must be even"
     assert outcome.errors[1] == "$.pairs[3]: got 5: must be even"
-    assert outcome.errors[2].startswith('$.when: got "soon", wanted a valid datetime')
+    assert outcome.errors[2].startswith('$.when: got "soon", expected a valid datetime')
     assert len(outcome.errors) == 3
 
 
@@ -541,7 +541,7 @@ ROUND_TRIPS: list[tuple[Any, st.SearchStrategy[Any]]] = [
 ]
 
 
-def echoing(hint: Any) -> tuple[FunctionTool[..., Any], list[Any]]:
+def echoing(hint: Any) -> tuple[FunctionTool[Any], list[Any]]:
     seen: list[Any] = []
 
     async def echo(value: Any) -> None:

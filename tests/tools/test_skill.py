@@ -92,8 +92,8 @@ def test_a_file_that_is_no_skill_is_named_by_file_and_line_and_the_rest_works(tm
     assert list(found.by_name) == ["good"]
     told = {Path(problem.split(": ")[0]).parent.name: problem.split(": ", 1)[1] for problem in found.problems}
     wanted = {
-        "Bad_Name": "name must be small letters, digits and single hyphens",
-        "other": "name is 'another' and its folder 'other'",
+        "Bad_Name": "name must consist of lowercase letters, digits and single hyphens",
+        "other": "name is 'another', but its folder is 'other'",
         "blank": "description must be a text of 1 to 1,024 characters",
         "long": "description must be a text of 1 to 1,024 characters",
         "flag": "disable-model-invocation must be true or false",
@@ -118,7 +118,7 @@ def test_links_of_a_project_do_not_lead_out_of_it(tmp_path: Path) -> None:
     (place / "inside").symlink_to(root / "docs" / "inside")
     found = find_skills(skill_folders(root))
     assert list(found.by_name) == ["inside"]
-    assert "leak/SKILL.md: it leads out of" in found.problems[0]
+    assert "leak/SKILL.md: it is a link to a place outside of" in found.problems[0]
     home = find_skills(skill_folders(tmp_path / "none", home=root))
     assert sorted(home.by_name) == ["inside", "leak"]  # people link their own skills from wherever they keep them
 
@@ -157,12 +157,12 @@ def test_a_name_is_looked_up_and_never_a_path(tmp_path: Path) -> None:
         use(made, "release_app")
     with pytest.raises(ToolFailure, match=r"The skill broken cannot be used: .*line 1"):
         use(made, "broken")
-    with pytest.raises(ToolFailure, match="is for people to use"):
+    with pytest.raises(ToolFailure, match="can only be used by the user"):
         use(made, "people-only")
     assert "people-only" not in made.spec.description
-    with pytest.raises(ToolFailure, match="and no other one"):
+    with pytest.raises(ToolFailure, match="and no other skill"):
         use(skill([]), "any")
-    assert "There are no skills here." in skill([]).spec.description
+    assert "There are no skills." in skill([]).spec.description
 
 
 def test_arguments_are_filled_in_once_and_never_lost() -> None:
@@ -192,7 +192,7 @@ def test_a_folder_with_too_many_entries_says_so(tmp_path: Path) -> None:
     for number in range(501):
         (tmp_path / f"n{number}").mkdir()
     (problem,) = found_in(tmp_path).problems
-    assert "only the first 500 of 501 entries are looked at" in problem
+    assert "only the first 500 of 501 entries are read" in problem
 
 
 # ---- front matter -------------------------------------------------------------------------------------------------
@@ -216,19 +216,19 @@ READ: dict[str, Any] = {
     "# note\n\na: b": {"a": "b"},
 }
 FAULTS: dict[str, tuple[int, str]] = {
-    "a: b\na: c": (3, "a is there twice"),
+    "a: b\na: c": (3, "a occurs twice"),
     "a: b: c": (2, "put this text in quotes"),
     "a: {b: c}": (2, "put this text in quotes"),
     "a: *b": (2, "put this text in quotes"),
     "a: !!python/object b": (2, "put this text in quotes"),
     "a: b # c": (2, "put this text in quotes"),
     "a: 'b": (2, "put this text in quotes"),
-    "a: b\n  c": (3, "a text over several lines begins with"),
-    "just words": (2, "wanted a line such as name: value"),
-    " a: b": (2, "wanted a line such as name: value"),
-    "a:b": (2, "wanted a line such as name: value"),
-    "a:\n  b:\n    c: d": (4, "wanted name: value or a list"),
-    "a:\n  - b\n  c: d": (3, "wanted name: value or a list"),
+    "a: b\n  c": (3, "a text of several lines must begin with"),
+    "just words": (2, "expected a line such as name: value"),
+    " a: b": (2, "expected a line such as name: value"),
+    "a:b": (2, "expected a line such as name: value"),
+    "a:\n  b:\n    c: d": (4, "expected name: value or a list"),
+    "a:\n  - b\n  c: d": (3, "expected name: value or a list"),
 }
 
 

@@ -207,8 +207,8 @@ def test_utf8_bytes_are_decoded_up_to_the_limit() -> None:
     [
         ({"a": {(1, 2): 2}}, "keys must be str"),
         ({"a": {1: 2, "1": 3}}, '$.a["1"]: got a duplicate key'),
-        ({"a": object()}, "it holds a Python object"),
-        ({"a": [b"x"]}, "it holds a Python bytes"),
+        ({"a": object()}, "it contains a Python object"),
+        ({"a": [b"x"]}, "it contains a Python bytes"),
         ({"a": float("nan")}, "$.a: got NaN"),
         ({"a": 10**MAX_DIGITS}, "digits"),
         ({"a": ["\ud800"]}, "surrogate"),

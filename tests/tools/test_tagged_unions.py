@@ -36,17 +36,17 @@ FAULTS: list[tuple[dict[str, Any], tuple[str, ...]]] = [
     (
         {"kind": "dog", "lives": 9},
         (
-            "$.pet.tricks: got nothing, wanted an array (required)",
-            "$.pet.age: got nothing, wanted an integer (required)",
-            "$.pet.lives: got 9, wanted a string",
+            "$.pet.tricks: got nothing, expected an array (required)",
+            "$.pet.age: got nothing, expected an integer (required)",
+            "$.pet.lives: got 9, expected a string",
         ),
     ),
-    ({"kind": "puppy", "lives": "", "tricks": 3, "age": 1}, ("$.pet.tricks: got 3, wanted an array",)),
-    ({"kind": "cat", "tricks": [], "age": "x"}, ("$.pet.lives: got nothing, wanted an integer (required)",)),
-    ({"kind": "fish", "lives": 9}, ('$.pet.kind: got "fish", wanted one of "cat", "dog", "puppy"',)),
-    ({"kind": None}, ('$.pet.kind: got null, wanted one of "cat", "dog", "puppy"',)),
-    ({"lives": 9}, ('$.pet.kind: got nothing, wanted one of "cat", "dog", "puppy" (required)',)),
-    ({}, ('$.pet.kind: got nothing, wanted one of "cat", "dog", "puppy" (required)',)),
+    ({"kind": "puppy", "lives": "", "tricks": 3, "age": 1}, ("$.pet.tricks: got 3, expected an array",)),
+    ({"kind": "cat", "tricks": [], "age": "x"}, ("$.pet.lives: got nothing, expected an integer (required)",)),
+    ({"kind": "fish", "lives": 9}, ('$.pet.kind: got "fish", expected one of "cat", "dog", "puppy"',)),
+    ({"kind": None}, ('$.pet.kind: got null, expected one of "cat", "dog", "puppy"',)),
+    ({"lives": 9}, ('$.pet.kind: got nothing, expected one of "cat", "dog", "puppy" (required)',)),
+    ({}, ('$.pet.kind: got nothing, expected one of "cat", "dog", "puppy" (required)',)),
 ]
 
 

@@ -127,11 +127,13 @@ def test_a_task_that_is_stopped_is_killed_and_one_that_has_ended_stays_as_it_is(
         desk = Desk()
         desk.task()
         assert (await desk.call(task_stop(), id="bg-1")).text == "Stopped: bg-1: command 'make' killed, signal 15"
-        assert (await desk.call(task_stop(), id="bg-1")).text.startswith("It had ended before: bg-1")
+        assert (await desk.call(task_stop(), id="bg-1")).text.startswith("The task had already ended: bg-1")
         assert desk.stopped == ["bg-1"]
         desk.task()
         desk.ending = ("completed", "exit code 0")  # it handles the signal
-        assert (await desk.call(task_stop(), id="bg-2")).text == "Stopped: bg-2: command 'make' killed, it was stopped"
+        assert (
+            await desk.call(task_stop(), id="bg-2")
+        ).text == "Stopped: bg-2: command 'make' killed, stopped by the user or the model"
 
     asyncio.run(main())
 

@@ -80,7 +80,7 @@ def test_a_tool_is_made_in_three_ways() -> None:
 
 @rows("name", ["", "a b", "a.b", "é", "x" * 65, "a/b"])
 def test_a_name_that_a_provider_would_refuse_is_refused_here(name: str) -> None:
-    with pytest.raises(ToolDefinitionError, match="cannot name a tool"):
+    with pytest.raises(ToolDefinitionError, match="is not a valid tool name"):
         schema_tool(name, "", {}, lambda arguments: None)
 
 
@@ -91,7 +91,7 @@ def test_a_lambda_needs_a_name() -> None:
 
 
 def test_a_tool_of_a_tool_and_an_unknown_option_are_refused() -> None:
-    with pytest.raises(ToolDefinitionError, match="a tool already"):
+    with pytest.raises(ToolDefinitionError, match="already a tool"):
         tool(read_lines, name="again")
     with pytest.raises(ToolDefinitionError, match="'one' has no option effect"):
 
@@ -386,7 +386,7 @@ def test_a_second_result_is_a_failure_and_closes_the_generator() -> None:
             seen.append("closed")
 
     async def main() -> list[str]:
-        with pytest.raises(ToolFailure, match="only Progress may follow"):
+        with pytest.raises(ToolFailure, match="only Progress is allowed"):
             await rows.run({}, FakeRun())
         return list(seen)  # before the loop ends and closes whatever was left open
 
@@ -546,10 +546,12 @@ def test_after_the_change_the_body_phrases_the_result_or_a_summary_does() -> Non
 
 
 def test_a_preview_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(ToolDefinitionError, match="'t': its preview asks for content"):
+    with pytest.raises(
+        ToolDefinitionError, match="'t': its preview has parameters that the tool does not have: content"
+    ):
         tool(lambda path: None, name="t", preview=change)  # pyright: ignore
     made = tool(lambda: None, name="t", preview=lambda: {"not": "a change"})
-    with pytest.raises(ToolDefinitionError, match="gave a dict, not a ChangeSet"):
+    with pytest.raises(ToolDefinitionError, match="returned a dict, not a ChangeSet"):
         asyncio.run(made.preview({}, FakeRun()))
 
 
@@ -607,7 +609,7 @@ def test_a_schema_tool_that_cannot_work_is_refused(parameters: Any, function: Ca
 
 
 def test_types_of_a_tool_are_kept_for_the_type_checker() -> None:
-    made: FunctionTool[[int], str]
+    made: FunctionTool[Callable[[int], str]]
 
     @tool(effects="none")
     def shout(n: int) -> str:

@@ -147,7 +147,7 @@ def test_a_tool_under_another_name_is_found_by_that_alone() -> None:
     assert names(box) == ["run", "Bash"]
     assert (found(box, "sh"), found(box, "shell")) == ("run", None)
     assert what_it_says(box, "run") == "Bash"
-    with pytest.raises(ToolDefinitionError, match="cannot name a tool"):
+    with pytest.raises(ToolDefinitionError, match="is not a valid tool name"):
         Named(BOX.tools()[2], "not a name")
 
 

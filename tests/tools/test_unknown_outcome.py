@@ -74,7 +74,7 @@ def test_a_guard_that_is_lost_before_its_first_report_leaves_an_unknown_outcome(
 @pytest.mark.spec("EXE-18")
 def test_a_command_that_cannot_be_started_was_not_run(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("callgate.tools.commands.command_call._shell", lambda: "/no/such/shell")
-    with pytest.raises(ToolFailure, match="It was not run"):
+    with pytest.raises(ToolFailure, match="The command was not run"):
         shell("echo x >> f")
     assert not (shell.host.root / "f").exists()
 

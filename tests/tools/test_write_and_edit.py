@@ -48,7 +48,7 @@ def test_an_existing_file_needs_a_complete_and_current_read(work: Workspace) -> 
     work.call("Read", file_path="a.txt")
     for name, arguments in calls:
         said = work.refused(name, file_path="a.txt", **arguments)
-        assert "read in part, not from number 2001 of 3000 on" in said
+        assert "read in part, but not from number 2001 of 3000 on" in said
         assert "Read on with offset=2001" in said
     work.call("Read", file_path="a.txt", offset=2001)
     work.write({"a.txt": lines.replace("7", "8")})  # of the same size
@@ -117,13 +117,13 @@ def test_what_cannot_be_written_is_said(work: Workspace) -> None:
     work.call("Read", file_path="same.txt")
     assert "→ cannot be written as latin-1" in work.refused("Write", file_path="a.txt", content="→")
     assert "a.bin is a binary file" in work.refused("Write", file_path="a.bin", content="a")
-    assert "just this content already" in work.refused("Write", file_path="same.txt", content="a\n")
+    assert "already has this content" in work.refused("Write", file_path="same.txt", content="a\n")
     assert work.refused("Write", file_path="folder", content="a") == "folder is a folder, not a file."
-    assert work.refused("Write", file_path="new/", content="a") == "new/ names a folder, not a file."
+    assert work.refused("Write", file_path="new/", content="a") == "new/ is the path of a folder, not of a file."
     assert "outside the workspace" in work.refused("Write", file_path="../x", content="a")
     (work.root / "link").symlink_to("../x")
     assert "outside the workspace" in work.refused("Write", file_path="link", content="a")
-    assert "not a usable path" in work.refused("Write", file_path="a\0b", content="a")
+    assert "not a valid path" in work.refused("Write", file_path="a\0b", content="a")
 
 
 def test_a_file_behind_a_link_in_the_workspace_is_changed_and_the_link_stays(work: Workspace) -> None:
@@ -153,7 +153,7 @@ def test_a_text_that_fits_but_for_quotes_is_said_to_the_model(work: Workspace) -
     work.write({"a (1).md": "say “hi”\n"})
     work.call("Read", file_path="a (1).md")
     said = work.text("Edit", file_path="a (1).md", old_string='say "hi"', new_string="say no")
-    assert said.startswith("Edited a (1).md (edit 1 fitted but for the style of quotes): 1 file")
+    assert said.startswith("Edited a (1).md (edit 1 matched except for the style of quotes): 1 file")
 
 
 def test_wrong_arguments_of_edit_are_said(work: Workspace) -> None:

@@ -35,7 +35,7 @@ from callgate.transcript.disk_journal import DiskJournal
 from callgate.transcript.masking import Masker
 from callgate.transcript.store import Store
 from callgate.words.calls import Result
-from callgate.words.events import CallArrived, CallSettled, Durable, MessageAdded, QuestionAsked, ResultReplaced
+from callgate.words.events import CallArrived, CallSettled, Durable, MessageAdded, QuestionAsked
 from callgate.words.inputs import (
     Answer,
     Branch,
@@ -52,6 +52,7 @@ from callgate.words.inputs import (
 from callgate.words.limits import LoopLimits, Retries
 from callgate.words.messages import Message, Text
 from callgate.words.traits import Traits, reads, writes
+from callgate.words.turns import ResultReplaced
 from tests.history import faults
 from tests.sessions import with_event
 
@@ -357,7 +358,7 @@ async def sent(session: Session, what: Input) -> None:
         await session.send(what, until="idle")
     finally:
         stop()
-    failure = session.take_failure()
+    failure = session.controls.take_failure()
     if failure is not None:
         raise failure
 

@@ -121,21 +121,21 @@ def _foreign(log: Path) -> None:
 
 
 BAD = {
-    "cut off": (_damaged, "it cannot be read"),
-    "a symbolic link": (_linked, "it is a symbolic link"),
+    "cut off": (_damaged, "its content is invalid"),
+    "a symbolic link": (_linked, "is a symbolic link"),
     "a pipe": (_fifo, "not a regular file"),
     "a folder": (_folder, "it is a folder"),
-    "too long": (_long, "it is too long"),
-    "of another question": (_moved, "it was left for another question"),
+    "too long": (_long, "it is too large"),
+    "of another question": (_moved, "it answers another question"),
     "of another user": (_foreign, "it belongs to another user"),
     "writable for others": (lambda log: the_file(log).chmod(0o620), "other users may write to it"),
-    "of another version": (lambda log: rewritten(log, v=2), "it is of version 2, not 1"),
-    "not a confirmation": (lambda log: rewritten(log, answer={"outcome": "yes"}), "it cannot be read"),
-    "of another outcome": (lambda log: rewritten(log, answer=[]), "it cannot be read"),
+    "of another version": (lambda log: rewritten(log, v=2), "it has version 2 instead of 1"),
+    "not a confirmation": (lambda log: rewritten(log, answer={"outcome": "yes"}), "its content is invalid"),
+    "of another outcome": (lambda log: rewritten(log, answer=[]), "its content is invalid"),
     "not a number": (lambda log: the_file(log).write_text('{"v": NaN}'), "NaN is not JSON"),
-    "a list": (lambda log: the_file(log).write_text("[]"), "it cannot be read"),
-    "too deep": (lambda log: the_file(log).write_text("[" * 100_000), "it cannot be read"),
-    "no since": (lambda log: rewritten(log, since="now"), "it cannot be read"),
+    "a list": (lambda log: the_file(log).write_text("[]"), "its content is invalid"),
+    "too deep": (lambda log: the_file(log).write_text("[" * 100_000), "its content is invalid"),
+    "no since": (lambda log: rewritten(log, since="now"), "its content is invalid"),
 }
 
 
@@ -148,7 +148,7 @@ def test_what_is_no_answer_is_left_out_set_aside_and_told(name: str, tmp_path: P
     assert found.answers == {}
     assert len(found.faults) == 1
     assert why in found.faults[0]
-    assert "is no answer and was left out" in found.faults[0]
+    assert "is not a valid answer and was ignored" in found.faults[0]
     assert [each.endswith(".json.bad") for each in files(log)] == [True]
     assert waiting_answers(log).faults == ()
     leave_answer(log, asked, YES)
@@ -183,9 +183,9 @@ def test_a_folder_that_is_not_ours_is_not_looked_into(what: str, tmp_path: Path,
                 pytest.skip("only root can make a folder of another user")
     found = waiting_answers(log)
     assert found.answers == {}
-    assert "answers of other programs cannot be looked for" in found.faults[0]
+    assert "answers of other programs cannot be read from" in found.faults[0]
     assert read_answer(log, asked.key) is None
-    with pytest.raises(JournalError, match="the answer cannot be left in"):
+    with pytest.raises(JournalError, match="the answer cannot be written to"):
         leave_answer(log, asked, YES)
     tidy_answers(log, ())
 
@@ -202,7 +202,7 @@ def test_a_full_disk_leaves_no_answer(tmp_path: Path, monkeypatch: pytest.Monkey
     store, log = keep(tmp_path)
     asked = asked_in(store, log)
     monkeypatch.setattr(os, "rename", _full)
-    with pytest.raises(JournalError, match=r"the answer cannot be left in .*: No space left on device"):
+    with pytest.raises(JournalError, match=r"the answer cannot be written to .*: No space left on device"):
         leave_answer(log, asked, YES)
     assert files(log) == []
 
@@ -370,7 +370,7 @@ def test_the_writer_is_told_once_what_is_no_answer(tmp_path: Path) -> None:
         journal = await type(store)(tmp_path, tmp_path / "data").open()
         assert await _hears(journal) == []
         (fault,) = journal.answer_faults()
-        assert "it cannot be read" in fault
+        assert "its content is invalid" in fault
         await journal.answers()
         assert journal.answer_faults() == []
         await journal.aclose()

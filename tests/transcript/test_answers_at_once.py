@@ -40,7 +40,7 @@ def programs() -> Iterator[list[Program]]:
         yield [one, two, three]
 
 
-@pytest.mark.parametrize("held", [False, True], ids=["nobody has it open", "somebody has it open"])
+@pytest.mark.parametrize("held", [False, True], ids=["no process has it open", "somebody has it open"])
 def test_of_three_programs_that_answer_at_once_one_is_first(
     tmp_path: Path, programs: list[Program], held: bool
 ) -> None:
@@ -59,7 +59,7 @@ def test_of_three_programs_that_answer_at_once_one_is_first(
         (first,) = [each for each in range(3) if said[each]["how"] != "refused"]
         assert said[first]["how"] == ("left" if held else "recorded")
         assert {each["first"] for each in said if each["how"] == "refused"} <= {f"P{first}", None}
-        assert all("call c1 was answered already" in each["why"] for each in said if each["how"] == "refused")
+        assert all("call c1 was already answered" in each["why"] for each in said if each["how"] == "refused")
         found = list(waiting_answers(log).answers.values()) if held else on_record(log)
         assert [each.by for each in found] == [f"P{first}"]
         winners[first] += 1

@@ -271,6 +271,16 @@ def test_a_table_fits_its_width(width: int) -> None:
         assert all((NOON_IN_WORDS if width >= 100 else "12:00:00") in line for line in lines[1:])
 
 
+@pytest.mark.spec("GATE-11")
+@pytest.mark.parametrize("width", [50, 55, 60, 66, 70, 80, 90, 100, 110, 120, 160])
+def test_a_table_has_no_column_that_is_too_narrow_to_read(width: int) -> None:
+    head, *lines = audit_table([LONG, WIDE, SHORT], width).splitlines()
+    assert "…" not in head
+    assert len(lines) == 3
+    if width >= 70:
+        assert "by" in head.split()
+
+
 def test_short_rows_need_no_mark() -> None:
     assert "…" not in audit_table([SHORT], 100)
     assert audit_table([], 80) == "Nothing was decided yet.\n"

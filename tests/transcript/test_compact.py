@@ -4,8 +4,8 @@ import pytest
 
 from callgate.conversation.view import View
 from callgate.transcript.compact import kept_from, trimmed
-from callgate.words.events import ResultReplaced
 from callgate.words.messages import CallPart, Content, Image, Message, Resource, ResultPart, Text
+from callgate.words.turns import ResultReplaced
 from tests.history import faults
 
 

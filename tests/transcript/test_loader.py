@@ -12,21 +12,10 @@ from callgate.conversation.ledger import Ledger
 from callgate.transcript.session_summary import Summary
 from callgate.transcript.side_files import Index, read_index, write_index
 from callgate.transcript.store import Store
-from callgate.words.events import (
-    Branched,
-    CallSettled,
-    Compacted,
-    Counted,
-    Durable,
-    MessageAdded,
-    MetadataSet,
-    Noted,
-    Paused,
-    Rewound,
-    RunEnded,
-)
+from callgate.words.events import CallSettled, Durable, MessageAdded, MetadataSet, Noted, Paused, RunEnded
 from callgate.words.inputs import Branch, Compact, Prompt, Rewind
 from callgate.words.messages import Message, Text
+from callgate.words.turns import Branched, Compacted, Counted, Rewound
 from tests.transcript.kit import (
     AT,
     SESSION,
@@ -430,7 +419,7 @@ def test_a_start_on_record_counts_also_when_the_decision_before_it_is_lost(store
 @pytest.mark.spec("TRS-11")
 def test_a_file_that_is_no_log_is_listed_with_its_fault(store: Store) -> None:
     put_log(store, b"Dear diary,\ntoday nothing happened.\n")
-    assert [each.fault for each in store.list()] == ["no line of it can be read"]
+    assert [each.fault for each in store.list()] == ["the log has no valid line"]
 
 
 @pytest.mark.spec("TRS-11")

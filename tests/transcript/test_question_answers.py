@@ -69,7 +69,7 @@ def test_a_question_whose_message_is_still_arriving_is_open_while_somebody_runs_
 ) -> None:
     store, log = keep(tmp_path, [*beginning(), *arrived(question())])
     assert store.questions() == ()
-    with pytest.raises(AnswerRefused, match=r"the message with call c1 never came: the call will not run"):
+    with pytest.raises(AnswerRefused, match=r"the message with call c1 was never completed: the call will not run"):
         store.answer(log, YES)
     assert files(log) == []
     assert not lock_path(log).exists()
@@ -89,7 +89,7 @@ def test_a_question_shows_what_was_left_for_it_and_whether_it_is_exact(tmp_path:
     assert [each.exact for each in questions_in(log).open] == [False]
 
 
-# ---- nobody has it open -------------------------------------------------------------------------------------------
+# ---- no process has it open ------------------------------------------------------------------------------------------
 
 
 def test_with_no_writer_alive_the_answer_is_put_on_record(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_torn_end_is_mended_before_the_answer_is_put_behind_it(tmp_path: Path)
 def test_a_second_answer_is_refused_and_told_whose_the_first_was(tmp_path: Path) -> None:
     store, log = keep(tmp_path)
     store.answer(log, question().always(by="Ann", door="web"))
-    with pytest.raises(AnswerRefused, match=r"call c1 was answered already: yes always, by Ann at web") as refused:
+    with pytest.raises(AnswerRefused, match=r"call c1 was already answered: yes always, by Ann at web") as refused:
         store.answer(log, YES)
     assert refused.value.first is not None
     assert refused.value.first.by == "Ann"
@@ -130,7 +130,7 @@ def test_a_yes_to_what_nobody_can_see_is_refused(tmp_path: Path, other: Program)
     store, log = keep(tmp_path, waiting_on(masked))
     other.ask(do="hold", log=str(log))
     for answer in (YES, question().always()):
-        with pytest.raises(AnswerRefused, match="are masked on record, so nobody can see here what would run"):
+        with pytest.raises(AnswerRefused, match="are masked in the log, so the command cannot be checked here"):
             store.answer(log, answer)
     assert files(log) == []
     assert store.answer(log, question().yes({"path": "b.py"})).how == "left"
@@ -142,7 +142,7 @@ def test_a_yes_to_what_nobody_can_see_is_refused(tmp_path: Path, other: Program)
 def test_own_words_with_a_secret_are_not_put_on_record(tmp_path: Path) -> None:
     field = AskedField("Key", "Which key?")
     store, log = keep(tmp_path, waiting_on(question(asks=(field,))))
-    with pytest.raises(AnswerRefused, match="holds a secret, which the record must not have"):
+    with pytest.raises(AnswerRefused, match="contains a secret, which must not be written to the log"):
         store.answer(log, question().answered(FieldAnswer(text=f"take {SECRET}")))
     assert on_record(log) == []
     store.answer(log, question().answered(FieldAnswer(text="take the first")))
@@ -153,7 +153,7 @@ def test_changed_arguments_with_a_secret_are_not_put_on_record(tmp_path: Path, o
     """The record would have something else than what the person meant."""
     store, log = keep(tmp_path)
     yes = question().yes({"path": SECRET})
-    with pytest.raises(AnswerRefused, match="holds a secret, which the record must not have"):
+    with pytest.raises(AnswerRefused, match="contains a secret, which must not be written to the log"):
         store.answer(log, yes)
     assert (on_record(log), files(log), lock_path(log).exists()) == ([], [], False)
     other.ask(do="hold", log=str(log))
@@ -198,7 +198,7 @@ def test_the_file_that_is_there_is_the_refusal(tmp_path: Path, other: Program) -
     store, log = keep(tmp_path)
     other.ask(do="hold", log=str(log))
     store.answer(log, question().no(by="Ann"))
-    with pytest.raises(AnswerRefused, match="call c1 was answered already: no, by Ann"):
+    with pytest.raises(AnswerRefused, match="call c1 was already answered: no, by Ann"):
         store.answer(log, YES)
     assert [each.by for each in waiting_answers(log).answers.values()] == ["Ann"]
 
@@ -245,8 +245,8 @@ def test_another_users_session_is_not_answered(tmp_path: Path, monkeypatch: pyte
     [
         (question("c11").yes(), "no question about call 'c11' is open in session .*; did you mean 'c1'"),
         (question("elsewhere").yes(), r"no question about call 'elsewhere' is open in session [\w-]+$"),
-        (question(path="b.py").yes(), "given for other arguments than those of call c1"),
-        (replace(YES, always=ApprovalPolicy("allow", "rm")), "the policy is for rm, the question was about write"),
+        (question(path="b.py").yes(), "for arguments that differ from the arguments of call c1"),
+        (replace(YES, always=ApprovalPolicy("allow", "rm")), "the policy is for rm, but the question was about write"),
         (replace(YES, path=("helper",)), "no question about call 'c1' is open"),
     ],
     ids=["close", "unknown", "other arguments", "other tool", "other agent"],
@@ -265,12 +265,12 @@ def changed(**fields: Any) -> Confirmation:
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (changed(outcome="maybe"), "an answer is yes, yes_always or no, not 'maybe'"),
-        (changed(arguments={"n": float("nan")}), "this is no answer: Out of range float"),
+        (changed(outcome="maybe"), "the outcome of an answer must be yes, yes_always or no, not 'maybe'"),
+        (changed(arguments={"n": float("nan")}), "the answer is invalid: Out of range float"),
         (changed(arguments={"n": (1, 2)}), "the changed arguments are not plain JSON"),
-        (changed(arguments={"n": object()}), "this is no answer: Object of type object"),
-        (changed(always=ApprovalPolicy("perhaps", "write")), "this is no answer: .*'perhaps' is none of"),  # type: ignore[arg-type]
-        (changed(arguments={"text": "x" * LARGEST}), "is too long: 4,194,304 is the most"),
+        (changed(arguments={"n": object()}), "the answer is invalid: Object of type object"),
+        (changed(always=ApprovalPolicy("perhaps", "write")), "the answer is invalid: .*'perhaps' is not one of"),  # type: ignore[arg-type]
+        (changed(arguments={"text": "x" * LARGEST}), "is too long: the limit is 4,194,304 bytes"),
     ],
     ids=["outcome", "nan", "tuple", "object", "effect", "too long"],
 )
@@ -287,5 +287,5 @@ def test_a_session_that_is_not_there_is_an_error_in_words(tmp_path: Path) -> Non
     for work in (lambda: store.answer(log, YES), lambda: store.questions(log)):
         with pytest.raises(JournalError, match="cannot be opened: No such file"):
             work()
-    with pytest.raises(CallgateError, match="there is no session of this workspace yet"):
+    with pytest.raises(CallgateError, match="this workspace has no sessions yet"):
         store.answer("latest", YES)

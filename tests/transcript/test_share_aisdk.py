@@ -1,6 +1,7 @@
 """A session leaves as messages of the AI SDK."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ from callgate.transcript.share.aisdk import to_ai_sdk
 from callgate.transcript.share.claude_import import read_claude
 from callgate.transcript.share.session_page import Exported
 from callgate.words.calls import Result
-from callgate.words.events import CallSettled, Compacted, Durable, MessageAdded
+from callgate.words.events import CallSettled, Durable, MessageAdded
 from callgate.words.messages import CallPart, Image, Message, Opaque, Resource, ResultPart, Text, Thinking
+from callgate.words.model import StopReason
+from callgate.words.turns import Compacted
 
 pytestmark = pytest.mark.spec("TRS-12")
 
@@ -187,3 +190,48 @@ def test_calls_and_results_in_the_wrong_place_do_no_harm() -> None:
         said("tool", Text("no result"), name="r1"),
     )
     assert messages == [{"role": "user", "content": [text("hi")]}]
+
+
+def cut(words: str, name: str, stop: StopReason = "max_tokens", *more: Any) -> MessageAdded:
+    return MessageAdded(0.0, Message(name, "assistant", (*more, Text(words))), stop)
+
+
+PROMPT = said("user", Text("go"), name="u1")
+REMINDER = replace(said("user", Text("remember"), name="r1"), about="todos")
+CUT_ANSWERS: list[tuple[str, tuple[MessageAdded, ...], list[tuple[str, list[str]]]]] = [
+    ("two parts", (cut("one ", "a1"), cut("two", "a2", "end")), [("assistant", ["one two"])]),
+    ("three", (cut("1", "a1"), cut("2", "a2"), cut("3", "a3", "end")), [("assistant", ["123"])]),
+    ("cut by the network", (cut("one ", "a1", "cut_off"), cut("two", "a2", "end")), [("assistant", ["one two"])]),
+    ("paused by the provider", (cut("one ", "a1", "paused"), cut("two", "a2", "end")), [("assistant", ["one two"])]),
+    ("no continuation", (cut("one", "a1"),), [("assistant", ["one"])]),
+    ("another prompt", (cut("one", "a1"), PROMPT, cut("two", "a2", "end")),
+     [("assistant", ["one"]), ("user", ["go"]), ("assistant", ["two"])]),
+    ("a reminder between", (cut("one ", "a1"), REMINDER, cut("two", "a2", "end")),
+     [("user", ["remember"]), ("assistant", ["one two"])]),
+    ("an overlap", (cut("one line\nthe second line of it", "a1"), cut("the second line of it is long", "a2", "end")),
+     [("assistant", ["one line\nthe second line of it is long"])]),
+    ("an empty continuation", (cut("one", "a1"), cut("", "a2", "end")), [("assistant", ["one"])]),
+    ("whole messages", (cut("one", "a1", "end"), cut("two", "a2", "end")),
+     [("assistant", ["one"]), ("assistant", ["two"])]),
+    ("thinking before the continuation", (cut("one ", "a1"), cut("two", "a2", "end", Thinking("hm"))),
+     [("assistant", ["hm", "one two"])]),
+]  # fmt: skip
+
+
+@pytest.mark.spec("TRN-15")
+def test_a_message_that_was_cut_off_is_joined_with_its_continuation() -> None:
+    wrong: list[str] = []
+    for name, events, wanted in CUT_ANSWERS:
+        found = [(each["role"], [part["text"] for part in each["content"]]) for each in export(PROMPT, *events)[1:]]
+        if found != wanted:
+            wrong.append(f"{name}: {found}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.spec("TRN-15")
+def test_the_calls_of_a_continuation_keep_their_results() -> None:
+    asked = MessageAdded(0.0, Message("a2", "assistant", (Text("two"), CallPart("c1", "look", {}))), "tool_calls")
+    answered = said("tool", ResultPart("c1", "look", (Text("seen"),)), name="t1")
+    _, whole, result = export(PROMPT, cut("one ", "a1"), asked, answered)
+    assert [part.get("text", part.get("toolCallId")) for part in whole["content"]] == ["one two", "c1"]
+    assert results([result]) == [("c1", {"type": "text", "value": "seen"})]

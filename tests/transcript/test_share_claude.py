@@ -9,12 +9,9 @@ import pytest
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.view import NO_RESULT
 from callgate.transcript.share.claude_import import Imported, read_claude
-from callgate.words.events import (
-    Compacted,
-    MessageAdded,
-    RunEnded,
-)
+from callgate.words.events import MessageAdded, RunEnded
 from callgate.words.messages import Image, Opaque, Resource, ResultPart, Text, Thinking, Usage
+from callgate.words.turns import Compacted
 
 pytestmark = pytest.mark.spec("TRS-12")
 

@@ -14,8 +14,9 @@ from callgate.transcript.share.html import to_html
 from callgate.transcript.share.session_page import Exported
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow
-from callgate.words.events import CallDecided, CallSettled, Compacted, Durable, MessageAdded, Noted, Snipped
+from callgate.words.events import CallDecided, CallSettled, Durable, MessageAdded, Noted
 from callgate.words.messages import CallPart, Image, Message, Resource, Text, Thinking
+from callgate.words.turns import Compacted, Snipped
 
 pytestmark = pytest.mark.spec("TRS-12")
 

@@ -18,7 +18,6 @@ from callgate.words.events import (
     CallDecided,
     CallSettled,
     CallStarted,
-    Compacted,
     Durable,
     MessageAdded,
     MetadataSet,
@@ -26,9 +25,9 @@ from callgate.words.events import (
     QuestionAnswered,
     RunEnded,
     SessionOpened,
-    Snipped,
 )
 from callgate.words.messages import CallPart, Image, Message, Opaque, Resource, ResultPart, Text, Thinking
+from callgate.words.turns import Compacted, Snipped
 
 pytestmark = pytest.mark.spec("TRS-12")
 
@@ -128,7 +127,7 @@ def test_every_kind_of_part_is_shown_or_named() -> None:
         "`file:///a`",
         "```text\ninside\n```",
         "`https://b`",
-        "only x can read",
+        "a private format of x",
     ):
         assert piece in text
     assert "# no" not in outside_fences(text)
@@ -267,8 +266,9 @@ def test_a_boundary_is_one_line_with_its_summary_below() -> None:
     assert isinstance(shown, Mark)
     assert shown.body == "They talked."
     assert shown.text == (
-        "The history was compacted (automatic): 4 messages, about 160,000 tokens became 9,000, minding 'the tests', "
-        "by anthropic/claude for $0.0421; from here on the model saw this summary of it"
+        "The history was compacted (automatic): 4 messages, about 160,000 tokens became 9,000, with focus on "
+        "'the tests', "
+        "by anthropic/claude for $0.0421; from here on the model sees this summary instead"
     )
 
 
@@ -280,4 +280,4 @@ def test_signatures_and_thinking_without_words_are_not_shown() -> None:
     exported = Exported("s1", "T", "/home/ada", (said("assistant", *parts),))
     plain = Exported("s1", "T", "/home/ada", (said("assistant", Text("Done")),))
     assert to_html(exported) == to_html(plain)
-    assert "only gemini can read" in page(said("assistant", Opaque("gemini", {"executableCode": {}})))
+    assert "a private format of gemini" in page(said("assistant", Opaque("gemini", {"executableCode": {}})))

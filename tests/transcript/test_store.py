@@ -240,7 +240,7 @@ def test_the_newest_session_that_no_program_holds_is_found_and_those_passed_over
                 with pytest.raises(JournalError, match="every session of this workspace is open elsewhere"):
                     store.unheld()
 
-    with pytest.raises(JournalError, match="no session of this workspace yet"):
+    with pytest.raises(JournalError, match="this workspace has no sessions yet"):
         store.unheld()
     run(main())
 
@@ -269,11 +269,11 @@ def test_the_session_that_was_used_last_does_not_depend_on_the_clock(store: Stor
 
 @pytest.mark.parametrize("name", ["", "abc", "a/../b", "-rf-x", "latest", "x" * 65, "two words"])
 def test_an_id_that_could_be_something_else_is_refused(store: Store, name: str) -> None:
-    with pytest.raises(UsageError, match="no id of a session"):
+    with pytest.raises(UsageError, match="not a session id"):
         run(store.create(name))
 
 
 def test_an_id_that_is_taken_is_refused(store: Store) -> None:
     put_log(store, talk(1).image)
-    with pytest.raises(JournalError, match=f"there is a session {SESSION} already"):
+    with pytest.raises(JournalError, match=f"session {SESSION} already exists"):
         run(store.create(SESSION))

@@ -35,7 +35,7 @@ def ten_lines() -> tuple[bytes, ...]:
 
 
 LINES = ten_lines()
-AROUND = "something else than a line end is around a line, or nothing at all"
+AROUND = "a line is not separated by a line ending"
 
 
 def checked(folder: Path, *lines: bytes, session: str | None = SESSION, head: str | None = None) -> Verified:
@@ -128,7 +128,7 @@ def test_a_line_that_was_moved_is_named_and_nothing_is_missing(at: int, tmp_path
 def test_a_block_that_was_moved_is_told_line_by_line(tmp_path: Path) -> None:
     found = checked(tmp_path, *LINES[:2], *LINES[5:], *LINES[2:5])
     told = [(fault.line, fault.n, fault.what) for fault in found.faults]
-    assert told == [(line, n, "moved: it belongs before line 3") for line, n in ((8, 3), (9, 4), (10, 5))]
+    assert told == [(line, n, "moved: the line belongs before line 3") for line, n in ((8, 3), (9, 4), (10, 5))]
 
 
 def test_what_is_missing_of_a_moved_block_is_still_missing(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_what_is_missing_of_a_moved_block_is_still_missing(tmp_path: Path) -> No
     assert [fault.what for fault in found.faults] == [
         "removed: n 3 should stand before line 3",
         "removed: n 5 to 6 should stand before line 3",
-        "moved: it belongs before line 3",
+        "moved: the line belongs before line 3",
     ]
 
 
@@ -147,7 +147,7 @@ def test_a_repeated_line_is_named(at: int, later: int, tmp_path: Path) -> None:
     found = checked(tmp_path, *LINES[:place], LINES[at], *LINES[place:])
     assert only(found) == (place + 1, at + 1, "repeated")
     if place == at + 1:
-        assert found.faults[0].what == f"repeated: it is line {at + 1} again"
+        assert found.faults[0].what == f"repeated: the line is a copy of line {at + 1}"
 
 
 def test_a_line_put_in_between_is_named(tmp_path: Path) -> None:
@@ -213,11 +213,11 @@ def test_lines_removed_beside_a_damaged_one_are_found_too(tmp_path: Path) -> Non
     ("lines", "said"),
     [
         ((b"\xef\xbb\xbf", *LINES), "a byte order mark before the first line"),
-        ((*LINES[:3], b"\n", *LINES[3:]), "an empty line, which no log has"),
-        ((*LINES[:3], LINES[3][:-1] + b"\r\n", *LINES[4:]), "its line end is not the one byte that it should be"),
+        ((*LINES[:3], b"\n", *LINES[3:]), "an empty line, which is not allowed in a log"),
+        ((*LINES[:3], LINES[3][:-1] + b"\r\n", *LINES[4:]), "its line ending is not a single newline"),
         ((*LINES[:3], b" ", *LINES[3:]), AROUND),
         ((*LINES[:3], LINES[3][:-1], *LINES[4:]), AROUND),
-        ((*LINES[:3], b"hello\n", *LINES[3:]), "changed or torn: it does not end as a line should"),
+        ((*LINES[:3], b"hello\n", *LINES[3:]), "changed or torn: its end is invalid"),
     ],
     ids=["mark", "empty", "carriage-return", "blank", "no-line-end", "text"],
 )
@@ -233,7 +233,7 @@ def test_what_does_not_belong_there_is_found_and_breaks_nothing(
 def test_a_sum_alone_makes_no_line(body: bytes, tmp_path: Path) -> None:
     found = checked(tmp_path, *LINES[:4], sealed(body), *LINES[5:])
     (fault,) = found.faults
-    assert fault.what.startswith("changed: its checksum fits, but")
+    assert fault.what.startswith("changed: its checksum matches, but")
 
 
 def test_a_line_with_another_number_is_found(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ class FakeTerminal:
         run_command(self, text)
         await self.ended()
         if self.session is not None:
-            self.session.deliver()
+            self.session.controls.deliver()
         return self.text(before)
 
     async def ended(self) -> None:
@@ -88,7 +88,7 @@ class FakeTerminal:
         self.sent.append(sent)
         if self.session is not None:
             self.session.post(sent)
-            self.session.deliver()
+            self.session.controls.deliver()
 
     def show(self, *blocks: Block) -> None:
         self.fold.blocks.extend(blocks)

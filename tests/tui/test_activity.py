@@ -45,7 +45,7 @@ class Watcher:
         self.session.post(Prompt(prompt) if isinstance(prompt, str) else prompt)
         await passes(0.25)
         while self.session.status in ("working", "waiting_confirmation") and not until():
-            line = activity_line(self.fold, self.session.host.clock.now())
+            line = activity_line(self.fold, self.session.controls.host.clock.now())
             if line not in self.seen:
                 self.seen.append(line)
             await passes(0.5)
@@ -82,9 +82,9 @@ async def test_a_silent_model_is_named_before_and_within_its_answer() -> None:
         watcher = Watcher(session)
         assert await watcher.lines("go") == [
             *("working, 0.2 s", "working, 0.8 s", "working, 1.2 s", "working, 1.8 s"),
-            *("waits for the model, 2.2 s", "waits for the model, 2.8 s"),
+            *("waiting for the model, 2.2 s", "waiting for the model, 2.8 s"),
             *("working, 3.2 s", "working, 3.8 s", "working, 4.2 s", "working, 4.8 s"),
-            *("the model is silent, 2.2 s", "the model is silent, 2.8 s"),
+            *("no output from the model, 2.2 s", "no output from the model, 2.8 s"),
         ]
         assert activity_line(watcher.fold, 0.0) == ""
 
@@ -94,8 +94,8 @@ async def test_a_call_that_runs_is_named_with_the_one_that_waits_for_it() -> Non
     model = ScriptedModel(turn(call("Build"), call("Build")), DONE)
     async with Session(model, [ALONE], host=virtual_host()) as session:
         seen = await Watcher(session).lines("go")
-        assert "runs Build (Build waits for it), 2.2 s" in seen
-        assert "runs Build, 2.8 s" in seen
+        assert "running Build; Build is next, 2.2 s" in seen
+        assert "running Build, 2.8 s" in seen
 
 
 @pytest.mark.spec("TUI-6")
@@ -104,8 +104,8 @@ async def test_a_pause_before_a_retry_counts_down() -> None:
     model = ScriptedModel(turn(fail(busy)), DONE)
     async with Session(model, host=virtual_host()) as session:
         seen = await Watcher(session).lines("go")
-        assert "asks the model again in 5 s" in seen
-        assert "asks the model again in 1 s" in seen
+        assert "retrying the model in 5 s" in seen
+        assert "retrying the model in 1 s" in seen
 
 
 @pytest.mark.spec("TUI-6")
@@ -116,7 +116,7 @@ async def test_a_hook_is_named_while_it_runs_and_shown_with_its_time(tmp_path: P
     session = session_of(Workspace(), hooked(tmp_path, "UserPromptSubmit"), {"UserPromptSubmit": lint}, DONE)
     watcher = Watcher(session)
     seen = await watcher.lines("go")
-    assert "waits for hook UserPromptSubmit UserPromptSubmit, 2.2 s" in seen
+    assert "running hook UserPromptSubmit UserPromptSubmit, 2.2 s" in seen
     assert notices(watcher.events) == ["hook UserPromptSubmit UserPromptSubmit took 2.8 s"]
     started = [event for event in watcher.events if isinstance(event, PhaseStarted)]
     ended = [event for event in watcher.events if isinstance(event, PhaseEnded)]
@@ -141,7 +141,7 @@ async def test_a_summary_that_is_written_is_named() -> None:
     async with Session(model, host=virtual_host()) as session:
         watcher = Watcher(session)
         await watcher.lines("go")
-        assert "small writes a summary, 3.2 s" in await watcher.lines(Compact())
+        assert "small is writing a summary, 3.2 s" in await watcher.lines(Compact())
 
 
 @pytest.mark.spec("TUI-6")
@@ -151,7 +151,7 @@ async def test_a_person_is_named_at_once() -> None:
         watcher = Watcher(session)
         seen = await watcher.lines("go", until=lambda: bool(session.questions))
         watcher.fold.apply(EVENTS[0])
-        assert [*seen, activity_line(watcher.fold, 0.0)][-1] == "waits for your answer"
+        assert [*seen, activity_line(watcher.fold, 0.0)][-1] == "waiting for your answer"
 
 
 @given(some.lists(some.sampled_from([*EVENTS, *PASSING]), max_size=60), some.floats(-1e9, 1e12))

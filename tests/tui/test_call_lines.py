@@ -180,6 +180,27 @@ def test_a_long_path_is_shortened_in_the_middle_and_pushes_nothing_out(width: in
     )
 
 
+@rows(
+    "name, arguments, result, shown",
+    [
+        (
+            "Bash",
+            {"command": "make"},
+            text("Started in the background as bg-1.", task="bg-1"),
+            "runs as bg-1",
+        ),
+        ("Bash", {"command": "make"}, text("It still runs, as bg-2.", task="bg-2"), "runs as bg-2"),
+        ("AstEdit", {"ops": []}, replace(text("x", files=5), display=(DIFF,)), "+1 \u22121"),
+        ("AstEdit", {"ops": []}, text("x", files=5), "5 files"),
+    ],
+)
+def test_a_result_is_said_once(name: str, arguments: dict[str, Any], result: Result, shown: str) -> None:
+    for width in (100, 60):
+        line, *below = lines(name, arguments, result, width)
+        assert line.endswith(shown)
+        assert not any("background" in each for each in below)
+
+
 def test_errors_of_tools_have_relative_paths_and_the_output_of_commands_is_unchanged() -> None:
     words = f"{ROOT}/src/a.py has not been read"
     assert lines("Edit", {"file_path": f"{ROOT}/src/a.py"}, failed(words))[1:] == ["  src/a.py has not been read"]
@@ -230,8 +251,71 @@ def test_the_approval_of_a_plan_is_drawn() -> None:
 
 def test_a_session_shows_paths_relative_to_its_workspace(tmp_path: Path) -> None:
     with grouped_session(ScriptedModel(), builtin_tools("Read"), root=tmp_path) as session:
-        face = session.face("Read", {"file_path": str(tmp_path / "src/a.py")})
+        face = session.controls.face("Read", {"file_path": str(tmp_path / "src/a.py")})
     assert (face.line, face.path) == ("Read(src/a.py)", "src/a.py")
+
+
+@tool(effects="none", title="Weather of a city")
+def weather(city: str) -> str:
+    """Tell the weather."""
+    return city
+
+
+@tool(title="Send a mail", command="line")
+def mail(line: str, description: str = "") -> str:
+    """Send a mail."""
+    return line
+
+
+@tool(reads="path", title="Count the lines of a file")
+def count_lines(path: str) -> int:
+    """Count lines."""
+    return len(path)
+
+
+@tool(title="Greet somebody")
+def greet_all() -> str:
+    """Greet."""
+    return ""
+
+
+@tool(title="Same name")
+def same_name() -> str:
+    """Do."""
+    return ""
+
+
+@rows(
+    "name, arguments, line, note",
+    [
+        ("weather", {"city": "Oslo"}, "weather(Oslo)", "Weather of a city"),
+        ("weather", {"city": 5}, "weather(city=5)", "Weather of a city"),
+        ("mail", {"line": "x"}, "mail(x)", "Send a mail"),
+        ("mail", {"line": "x", "description": "Tell Ann"}, "mail(x)", "Tell Ann"),
+        ("count_lines", {"path": "a.py"}, "count_lines(a.py)", "Count the lines of a file"),
+        ("greet_all", {}, "greet_all", "Greet somebody"),
+        ("same_name", {}, "same_name", ""),
+        ("greet", {"name": "Ada"}, "greet(Ada)", ""),
+        ("Read", {"file_path": "a.py"}, "Read(a.py)", ""),
+        ("Bash", {"command": "ls"}, "Bash(ls)", ""),
+        ("TodoWrite", {"todos": []}, "TodoWrite(0 items)", ""),
+        ("nope", {"a": 1}, "nope(a=1)", ""),
+    ],
+)
+def test_the_title_of_a_tool_of_the_user_is_beside_the_call(
+    tmp_path: Path, name: str, arguments: dict[str, Any], line: str, note: str
+) -> None:
+    own = (weather, mail, count_lines, greet_all, same_name, greet)
+    with grouped_session(ScriptedModel(), (*builtin_tools(), *own), root=tmp_path) as session:
+        face = session.controls.face(name, arguments)
+    assert (face.line, face.note) == (line, note) or name == "TodoWrite"
+    assert face.note == note
+
+
+def test_the_title_of_a_tool_is_on_the_line_of_its_call() -> None:
+    call = CallBlock("c", "weather", {"city": "Oslo"}, status=Status.SUCCESS, result=text("rain"), joined=True)
+    painter = Painter(MONO, 100, lambda name, arguments: face_of(weather, arguments, shows_title=True))
+    assert painter.lines(call) == ["\u2713 weather(Oslo)  Weather of a city  done \u00b7 rain"]
 
 
 def test_text_of_models_cannot_leave_the_line() -> None:

@@ -126,7 +126,7 @@ def test_a_card_shows_who_asks_why_how_long_and_what_exactly() -> None:
     assert "? Allow Bash" in text
     assert "project, .callgate/settings.toml:3" in " ".join(text.split())
     assert "risk: it leaves this machine" in text
-    assert "counts as no in 1 h 30 min" in text
+    assert "denied automatically in 1 h 30 min" in text
     assert "$ git push<U+001B>[2J" in text
     assert "y yes   a always   n no   e edit   d details" in text
     assert text.isascii()
@@ -224,8 +224,8 @@ def test_changed_arguments_are_shown_before_yes_runs_them() -> None:
     assert not cards.terminal.answers
     cards.press("yes")
     assert cards.terminal.answers[0].arguments == {"command": "git push --dry-run"}
-    cards.queue.follow(cards.open, InputRefused(0.0, "Answer", "the changed arguments are not valid: command"))
-    assert "are not valid" in shown(cards.card)
+    cards.queue.follow(cards.open, InputRefused(0.0, "Answer", "the changed arguments are invalid: command"))
+    assert "are invalid" in shown(cards.card)
     cards.press("cancel", "yes")
     assert cards.terminal.answers[-1].arguments is None
 
@@ -234,7 +234,7 @@ def test_several_arguments_are_changed_as_json_in_the_editor() -> None:
     async def main() -> None:
         cards = Cards(asked(tool="Edit", arguments={"old": "a\nb", "new": "c", "count": 1}))
         cards.terminal.edits = ["{", "[]", None, '{"old": "a", "new": "d", "count": 2}\n']
-        for told in ("This is not JSON", "one JSON object", "The editor failed"):
+        for told in ("Invalid JSON", "one JSON object", "The editor failed"):
             cards.press("edit")
             await asyncio.sleep(0)
             await asyncio.sleep(0)
@@ -310,8 +310,8 @@ def test_the_exact_arguments_of_an_action_of_this_session_are_remembered_in_the_
 
 
 def test_the_reason_on_a_card_does_not_repeat_the_rules_of_the_choices() -> None:
-    cards = Cards(asked(reason="no rule covers git push; Bash(git push:*) would allow it"))
-    assert "would allow it" not in shown(cards.card)
+    cards = Cards(asked(reason="no rule covers git push; Bash(git push:*) would allow this"))
+    assert "would allow this" not in shown(cards.card)
     assert "no rule covers git push" in shown(cards.card)
-    cards = Cards(asked(reason="no rule covers git push; Bash(git push:*) would allow it", choices=()))
-    assert "would allow it" in " ".join(shown(cards.card).split())
+    cards = Cards(asked(reason="no rule covers git push; Bash(git push:*) would allow this", choices=()))
+    assert "would allow this" in " ".join(shown(cards.card).split())

@@ -15,7 +15,7 @@ from callgate.tui.panels.panel_page import CODES
 from callgate.tui.panels.scroll_panel import ScrollPanel
 from callgate.tui.port import SessionStart
 from callgate.words.events import QuestionAsked
-from callgate.words.inputs import Answer, Prompt, Undo
+from callgate.words.inputs import Answer, Prompt, SetMode, Undo
 from tests.tui.fakes import FakeTerminal, settled
 
 Play = Callable[[FakeTerminal, Session], Awaitable[None]]
@@ -56,7 +56,7 @@ def test_undo_shows_what_it_takes_back_and_asks_first(played: Played, tmp_path: 
     file = tmp_path / "work/a.txt"
 
     async def play(terminal: FakeTerminal, session: Session) -> None:
-        assert "no change to take back" in await terminal.run("/undo")
+        assert "no change to undo" in await terminal.run("/undo")
         await session.send(Prompt("go"))
         assert file.read_text() == "one\n"
         assert "a.txt" in await terminal.run("/undo turn")
@@ -67,7 +67,7 @@ def test_undo_shows_what_it_takes_back_and_asks_first(played: Played, tmp_path: 
         assert terminal.sent == [Undo("turn")]
         await settled(session)
         assert not file.exists()
-        assert "takes turn, call, session" in " ".join((await terminal.run("/undo everything")).split())
+        assert "accepts turn, call, session" in " ".join((await terminal.run("/undo everything")).split())
 
     played(play)
 
@@ -85,7 +85,7 @@ def test_an_undo_that_cannot_be_whole_says_how_to_take_the_rest_back(played: Pla
 
 def test_diff_lists_the_changes_and_shows_their_lines(played: Played) -> None:
     async def play(terminal: FakeTerminal, session: Session) -> None:
-        assert "changed no file" in await terminal.run("/diff")
+        assert "not changed any file" in await terminal.run("/diff")
         await session.send(Prompt("go"))
         assert "1  applied" in await terminal.run("/diff")
         await terminal.run("/diff 1")
@@ -108,7 +108,7 @@ def test_export_writes_the_format_that_the_name_says_and_replaces_nothing(played
         assert "a" * 60 not in text, "secrets are masked"
         await terminal.run("/export out.html")
         assert (tmp_path / "work/out.html").read_text().startswith("<!")
-        assert "is there already" in " ".join((await terminal.run("/export out.md")).split())
+        assert "already exists" in " ".join((await terminal.run("/export out.md")).split())
         assert ".html" in await terminal.run("/export out.pdf")
 
     played(play)
@@ -123,22 +123,47 @@ def test_permissions_show_rules_with_their_origin_and_forget_answers(played: Pla
         assert "Bash(rm *)" in shown
         assert "user:2" in shown
         assert kept.id in shown
-        assert "1 rule in force" in shown
+        assert "1 active rule" in shown
         assert "1 remembered answer\n" in shown
         assert "accept_edits" in shown
-        assert "Forgotten" in await terminal.run(f"/permissions revoke {kept.id}")
+        assert "Rule removed" in await terminal.run(f"/permissions revoke {kept.id}")
         assert not WorkspacePolicy().answers()
         assert "no remembered answer" in await terminal.run("/permissions revoke nope")
-        assert "Name the answers" in await terminal.run("/permissions revoke")
-        assert "takes nothing" in await terminal.run("/permissions what")
+        assert "Add the ids of the answers" in await terminal.run("/permissions revoke")
+        assert "accepts no argument" in await terminal.run("/permissions what")
 
     played(play, settings='[permissions]\ndeny = ["Bash(rm *)"]\n')
+
+
+@pytest.mark.parametrize(
+    ("choice", "wanted"),
+    [
+        (0, "allow  Write(a.txt), exactly  this session"),
+        (1, "allow  Write(./a.txt)  this session"),
+        (2, "Write  this session"),
+    ],
+)
+def test_permissions_show_answers_of_this_session(played: Played, choice: int, wanted: str) -> None:
+    async def play(terminal: FakeTerminal, session: Session) -> None:
+        def answer(_path: object, _number: int, event: object) -> None:
+            if isinstance(event, QuestionAsked):
+                session.post(Answer(event.question.always(event.question.choices[choice])))
+
+        stop = session.listen(answer)
+        await session.send(SetMode("default"))
+        await session.send(Prompt("write"))
+        stop()
+        shown = " ".join((await terminal.run("/permissions")).split())
+        assert "1 remembered answer" in shown
+        assert " ".join(wanted.split()) in shown
+
+    played(play)
 
 
 def test_permissions_without_rules_show_no_empty_table(played: Played) -> None:
     async def play(terminal: FakeTerminal, _session: Session) -> None:
         shown = await terminal.run("/permissions")
-        assert "0 rules in force\nWhere no rule says anything" in shown
+        assert "0 active rules\nMode" in shown
         assert "0 remembered answers\n`callgate policy explain`" in shown
 
     played(play)
@@ -149,10 +174,10 @@ def test_hooks_skills_tasks_and_statusline_say_what_is_there_or_how_to_get_it(pl
         for command, words in (
             ("/hooks", "There are no hooks"),
             ("/skills", "There are no skills"),
-            ("/tasks", "Nothing runs in the background"),
-            ("/statusline", "no status line of your own"),
+            ("/tasks", "There are no background tasks"),
+            ("/statusline", "no custom status line"),
             ("/tasks stop bg-9", "No task bg-9 is running"),
-            ("/tasks halt", "takes nothing"),
+            ("/tasks halt", "accepts no argument"),
         ):
             assert words in " ".join((await terminal.run(command)).split()), command
 
@@ -209,19 +234,19 @@ def test_init_and_review_send_their_texts_and_continue_goes_on() -> None:
             await session.send(Prompt("rest"))
             terminal.fold.status = "idle"
             await terminal.run("/continue")
-            assert any("nothing was left unfinished" in note for note in terminal.notices)
+            assert any("no work is unfinished" in note for note in terminal.notices)
 
     asyncio.run(main())
 
 
 def test_clear_resume_and_branch_change_the_session_and_say_how_to_come_back(played: Played) -> None:
     async def play(terminal: FakeTerminal, session: Session) -> None:
-        assert "nothing to copy" in await terminal.run("/branch")
+        assert "messages to copy" in await terminal.run("/branch")
         await session.send(Prompt("go"))
         await terminal.run("/clear")
         await terminal.run("/branch")
         assert terminal.changes == [SessionStart(new=True), SessionStart(resume=session.id, fork=True)]
-        assert "open here already" in await terminal.run(f"/resume {session.id[:12]}")
+        assert "already open here" in await terminal.run(f"/resume {session.id[:12]}")
         assert "there is no session" in " ".join((await terminal.run("/resume nothing-like-this")).split())
         other = await Store(Path.cwd(), load_config().data).fork(session.id)
         await other.aclose()
@@ -241,7 +266,7 @@ def test_the_view_changes_in_place_and_is_remembered(played: Played) -> None:
         assert terminal.viewed == "full"
         assert "The view is full" in await terminal.run("/view")
         assert load_config().settings.tui_view == "full"
-        assert "There is no view" in await terminal.run("/view wide")
+        assert "Unknown view" in await terminal.run("/view wide")
         await terminal.run("/view inline")
         assert load_config().settings.tui_view == "inline"
         assert not terminal.changes, "the session goes on"
@@ -260,9 +285,9 @@ def test_the_steps_of_a_first_start_can_be_repeated_and_reset(played: Played, tm
         await terminal.run("/setup theme light")
         await terminal.run("/setup theme light")
         assert load_config().settings.tui_theme == "light"
-        assert "there are auto, dark" in await terminal.run("/setup theme pink")
-        assert "There is no step" in await terminal.run("/setup all")
-        assert "nothing to trust" in await terminal.run("/setup trust")
+        assert "Use auto, dark" in await terminal.run("/setup theme pink")
+        assert "Unknown step" in await terminal.run("/setup all")
+        assert "needs no trust" in await terminal.run("/setup trust")
         (tmp_path / "work/.callgate").mkdir()
         (tmp_path / "work/.callgate/settings.toml").write_text('[permissions]\ndeny = ["Bash"]\n')
         for answer in ("no", "yes"):
@@ -274,10 +299,10 @@ def test_the_steps_of_a_first_start_can_be_repeated_and_reset(played: Played, tm
             if answer == "yes":
                 panel.act("down")
             panel.act("choose")
-            assert ("It counts from the next session on" in " ".join((await asking).split())) is (answer == "yes")
+            assert ("This takes effect in the next session" in " ".join((await asking).split())) is (answer == "yes")
             assert isinstance(load_config().trust, Trusted) is (answer == "yes")
-        assert "is trusted as it is" in await terminal.run("/setup trust")
-        assert "trusted no more" in " ".join((await terminal.run("/setup reset")).split())
+        assert "is trusted. To revoke: " in await terminal.run("/setup trust")
+        assert "no longer trusted" in " ".join((await terminal.run("/setup reset")).split())
         config = load_config()
         assert (config.settings.tui_theme, config.settings.tui_view) == ("auto", "inline")
         assert not isinstance(config.trust, Trusted)
@@ -343,7 +368,7 @@ def test_the_session_asks_again_after_a_revoke_as_the_terminal_says(
             terminal = FakeTerminal(session, config)
             assert not await asked(session)
             shown = await terminal.run(f"/permissions revoke {kept.id}")
-            assert f"Forgotten: allow {kept.covers}. From the next prompt on you are asked again." in " ".join(
+            assert f"Rule removed: allow {kept.covers}. You will be asked again from the next prompt on." in " ".join(
                 shown.split()
             )
             assert await asked(session)

@@ -34,7 +34,7 @@ def test_the_kinds_add_up_to_the_count_and_all_of_it_to_the_window(tmp_path: Pat
         turn(say("Well."), call("Glob", pattern="*"), stop("tool_calls", reported)),
         turn(say("Done."), stop("end", reported)),
         otherwise=turn(say("Summary: all is well.")),
-        abilities=Abilities(context_tokens=200_000, output_tokens=8_000),
+        abilities=Abilities(context_tokens=200_000, context_from="from your models.toml", output_tokens=8_000),
     )
     environ = {"HOME": str(tmp_path / "home"), "CALLGATE_DATA_DIR": str(tmp_path / "data")}
 
@@ -43,7 +43,7 @@ def test_the_kinds_add_up_to_the_count_and_all_of_it_to_the_window(tmp_path: Pat
         async with await agent_session(config, model) as session:
             terminal = FakeTerminal(session, config)
             await session.send(Prompt("look around"))
-            use = session.context_use()
+            use = session.controls.context_use()
             assert use.count.reported == 30_078
             parts = {part.kind: part.tokens for part in window_parts(use)}
             kinds = {"system", "instructions", "tools", "skills", "prompts", "answers", "calls", "results"}
@@ -52,10 +52,13 @@ def test_the_kinds_add_up_to_the_count_and_all_of_it_to_the_window(tmp_path: Pat
             assert sum(parts.values()) == 200_000
             shown = await terminal.run("/context")
             assert f"{use.count} tokens" in shown
-            assert "of 200,000" in shown
+            assert "of 200,000, from your models.toml" in " ".join(shown.split())
+            await terminal.run("/status")
+            rows = {row[0]: row[1] for row in terminal.tables[-1].rows}
+            assert rows["context window"] == "200,000 tokens, from your models.toml"
             await session.send(Compact())
             assert "summary" in await terminal.run("/context")
-            after = session.context_use()
+            after = session.controls.context_use()
             assert sum(part.tokens for part in window_parts(after)[:-2]) == after.count.total
 
     asyncio.run(main())
@@ -77,7 +80,7 @@ def test_without_colours_letters_tell_the_parts_apart_and_an_unknown_window_is_s
             terminal.theme = Theme("mono", colours=False, unicode=False)
             shown = await terminal.run("/context")
             assert "a  system" in shown
-            assert "not known" in shown
+            assert "is unknown" in shown
             assert shown.isascii()
             grid = next(each for each in terminal.fold.blocks if isinstance(each, LinesBlock))
             assert len(grid.lines) == ROWS + 1

@@ -88,13 +88,13 @@ def test_a_name_of_callgate_is_refused_with_a_notice_and_odd_files_are_named(tmp
     terminal = played(config, "/asks")
     shown = " ".join(terminal.text().split())
     for wanted in (
-        "/help is a command of Callgate",
-        "/mcp is a command of Callgate",
-        "od d.md: a name has letters",
+        "/help is already a command of Callgate",
+        "/mcp is already a command of Callgate",
+        "od d.md: a name must consist of at most 64 letters",
         "bad.md: line 2",
         "allowed-tools has no effect",
-        "effort is one of",
-        "leads out of",
+        "effort must be one of",
+        "outside of",
     ):
         assert wanted.replace(" ", "") in shown.replace(" ", ""), wanted
     assert prompts(terminal) == ["Go."]

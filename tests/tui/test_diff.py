@@ -12,6 +12,7 @@ from callgate.tui.panels.panel_page import PanelPage
 from callgate.tui.render import Painter, PlainFace
 from callgate.tui.render.changed_words import changed_words
 from callgate.tui.render.diff import diff_rows
+from callgate.tui.render.spans import width_of
 from callgate.tui.theme import GROUNDS, GROUNDS_16, INKS, WORD_INK, Depth, Theme, ThemeName
 from callgate.words.calls import Display, Result, Status
 from tests.rows import rows
@@ -258,3 +259,63 @@ def test_long_lines_and_many_lines_are_compared_in_limited_time() -> None:
     assert marked(same, ["x; " * 50] * 40) == ([[]] * 40, [[]] * 40)
     removed, added = [f"x{n} = {n}" for n in range(2_000)], [f"x{n} = {n + 1}" for n in range(2_000)]
     assert marked(removed, added)[1][7] == ["8"]
+
+
+def _hunk(*lines: str) -> str:
+    return "\n".join(("--- a/x", "+++ b/x", "@@ -1,9 +1,9 @@", *lines, ""))
+
+
+WIDE = "中文字符一二三四五六七八九"
+
+
+@pytest.mark.spec("TUI-18")
+@rows(
+    "lines, shown",
+    [
+        (("-" + "x" * 200 + " one", "+" + "x" * 200 + " two"), (" one", " two")),
+        (("-" + "x" * 200 + "1", "+" + "x" * 200 + "2"), ("x1", "x2")),
+        (("-" + WIDE * 4 + "一", "+" + WIDE * 4 + "二"), ("九一", "九二")),
+        (("-" + '{"a": 1, ' * 90 + '"end": 1}', "+" + '{"a": 1, ' * 90 + '"end": 2}'), ('"end": 1', '"end": 2')),
+        (("-a = [" + "1, " * 60 + "old, 9]", "+a = [" + "1, " * 60 + "new, 9]"), ("old, 9]", "new, 9]")),
+        (("-old " + "x" * 200, "+new " + "x" * 200), ("old x", "new x")),
+        (("-" + "  " * 60 + "one = 1", "+" + "  " * 60 + "one = 2"), ("one = 1", "one = 2")),
+        (("-" + "ä" * 99 + " one", "+" + "ä" * 99 + " two"), (" one", " two")),
+        (("-" + "\t" * 30 + "call(one, two)", "+" + "\t" * 30 + "call(one, six)"), ("two)", "six)")),
+        (("-" + "x" * 70, "+" + "x" * 70 + "END"), ("x", "END")),
+    ],
+)
+@pytest.mark.parametrize("width", [100, 60])
+def test_a_changed_word_beyond_the_edge_is_on_the_screen(
+    width: int, lines: tuple[str, str], shown: tuple[str, str]
+) -> None:
+    for theme in (MONO, Theme("dark", depth="256"), Theme("light")):
+        found = diff_rows(theme, _hunk(*lines), width)
+        text = ["".join(piece for piece, style in row if style != "carets").rstrip() for row in found]
+        assert all(
+            any(words in line for line in text if line[2:3] == sign) for words, sign in zip(shown, "-+", strict=True)
+        )
+        assert all(sum(width_of(piece) for piece, _ in row) <= width for row in found)
+
+
+@pytest.mark.spec("TUI-18")
+@rows(
+    "lines, hidden",
+    [
+        ((" a\r", "-b\r", "+c\r"), True),
+        (("-b\r", "+c\r"), True),
+        (("-b\r", "-b\r", "+c\r", " \r"), True),
+        (("-b\r", "+c", "\\ No newline at end of file"), True),
+        (("-b", "\\ No newline at end of file", "+c\r"), False),
+        (("-b\r", "+b"), False),
+        (("-b", "+b\r"), False),
+        ((" a", "-b\r", "+c\r"), False),
+        ((" a\r", "+b"), False),
+        (("+#!/bin/sh\r", "+exit\r"), False),
+        (("+a\r\r", " b\r"), False),
+        (("-a\rb", "+a\rc"), False),
+    ],
+)
+def test_the_line_ends_of_windows_are_shown_if_they_change(lines: tuple[str, ...], hidden: bool) -> None:
+    for exact in (False, True):
+        found = "\n".join("".join(text for text, _ in row) for row in diff_rows(MONO, _hunk(*lines), 80, exact=exact))
+        assert ("<U+000D>" not in found) == hidden

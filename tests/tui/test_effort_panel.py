@@ -46,5 +46,5 @@ def test_a_narrow_terminal_gets_a_list_and_the_environment_is_named() -> None:
     _terminal, panel, _taken = _opened(EffortInForce("low", "environment", "low"))
     shown = panel.lines(40, 20)
     assert next(line.strip() for line in shown if "low" in line).startswith("❯ low")
-    assert "CALLGATE_EFFORT says low" in " ".join(line.strip() for line in shown)
+    assert "CALLGATE_EFFORT is low" in " ".join(line.strip() for line in shown)
     assert all(len(line) <= 40 for line in shown)

@@ -121,12 +121,12 @@ def test_an_answer_of_another_kind_is_refused_at_its_field() -> None:
     for sign in "three":
         form.typed(sign)
     form.enter()
-    assert "Nights: a whole number is wanted, not 'three'" in _shown(form)
+    assert "Nights: expected a whole number, not 'three'" in _shown(form)
     assert "> answer: three_" in _shown(form)
     for _ in "three":
         form.erase()
     form.enter()
-    assert "Nights: a whole number is wanted" in _shown(form)
+    assert "Nights: expected a whole number" in _shown(form)
     form.typed("3")
     form.enter()
     assert "Note: Anything else?" in _shown(form)
@@ -149,9 +149,9 @@ def test_an_answer_that_does_not_fit_can_be_left_out_and_the_review_shows_what_c
     form.enter()
     form.typed("nn")
     form.enter()
-    assert "a whole number is wanted" in _shown(form)
+    assert "expected a whole number" in _shown(form)
     form.skip()
     form.skip()
     assert form.reviewing
-    assert "nights: no answer, so 3" in _shown(form)
+    assert "nights: no answer; default: 3" in _shown(form)
     assert "Note: no answer\n" in _shown(form)

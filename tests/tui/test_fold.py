@@ -16,7 +16,7 @@ from callgate.tui.render.spans import width_of
 from callgate.tui.theme import Theme
 from callgate.words import events as e
 from callgate.words.calls import Result, Status
-from callgate.words.decisions import Question
+from callgate.words.decisions import ApprovalPolicy, Pattern, Question
 from callgate.words.events import Durable, Event
 from callgate.words.inputs import Answer
 from callgate.words.messages import CallPart, Message, Text
@@ -109,8 +109,8 @@ def test_going_back_names_the_message() -> None:
     fold.apply(e.Branched(1, "m0"))
     notices = [each.text for each in fold.blocks if isinstance(each, NoticeBlock)]
     assert notices == [
-        "The conversation goes on from before the message “Do the thing”.",
-        "The conversation goes on from right after message m0.",
+        "The conversation continues from before the message “Do the thing”.",
+        "The conversation continues from right after message m0.",
     ]
 
 
@@ -121,7 +121,7 @@ def test_a_retry_takes_back_what_has_not_left_the_screen() -> None:
     fold.apply(e.RequestRetried(1, "m", 1, 2.0, "overloaded"))
     notice = fold.live[-1]
     assert isinstance(notice, NoticeBlock)
-    assert notice.text == "overloaded: asking again in 2 s (attempt 1); the answer above broke off"
+    assert notice.text == "overloaded: retrying in 2 s (attempt 1); the answer above is incomplete"
 
 
 def test_a_text_that_is_printed_in_part_stays_whole_in_the_conversation() -> None:
@@ -139,7 +139,7 @@ def test_a_text_that_is_printed_in_part_stays_whole_in_the_conversation() -> Non
     fold.apply(e.RequestRetried(2, "m", 1, 0.0, "overloaded"))
     assert [each.text for each in fold.blocks if isinstance(each, TextBlock)] == ["One.\n\nTwo.\n\n"]
     assert _lines(taken) == ["", "One.", "· a note", "", "Two."]
-    assert " ".join(_lines(fold.live)).startswith("! overloaded: asking again (attempt 1); the answer above")
+    assert " ".join(_lines(fold.live)).startswith("! overloaded: retrying (attempt 1); the answer above")
 
 
 def test_calls_of_nested_sessions_are_kept_apart_by_their_path() -> None:
@@ -216,3 +216,29 @@ def _lines(blocks: list[Block]) -> list[str]:
 def _without_times(blocks: list[Block]) -> list[Block]:
     """The blocks as they would be without clocks; the end of the session closes what a record does not tell."""
     return [replace(each, began=0.0, ended=0.0) if isinstance(each, ThinkingBlock) else each for each in blocks]
+
+
+def _folded(*events: Event) -> ConversationFold:
+    fold = ConversationFold()
+    fold.apply_all([e.CallArrived(0.0, "c1", "note", {"what": "x"}, 0, "m1"), *events])
+    return fold
+
+
+def test_the_text_that_a_model_reads_instead_of_no_output_is_not_shown() -> None:
+    for name in ("note", "Note"):
+        result = Result((Text(f"({name} completed with no output)"),), details={"exit_code": 0})
+        fold = _folded(e.CallSettled(1.0, "c1", result))
+        painter = Painter(Theme("mono", colours=False), 80, lambda name, _: PlainFace(name))
+        lines = [*filter(None, painter.lines(fold.blocks[-1]))]
+        assert ("no output" in lines[0]) == (name == "note")
+        assert len(lines) == (1 if name == "note" else 2)
+
+
+def test_exact_arguments_are_remembered_without_their_checksum() -> None:
+    for pattern, wanted in (
+        (Pattern("exact", "4214407999"), "Remembered for this session: allow Bash(exactly this call)."),
+        (Pattern("prefix", "make", "command"), "Remembered for this session: allow Bash(make:*)."),
+        (None, "Remembered for this session: allow Bash."),
+    ):
+        fold = _folded(e.PolicyAdded(1.0, ApprovalPolicy("allow", "Bash", pattern)))
+        assert [each.text for each in fold.blocks if isinstance(each, NoticeBlock)] == [wanted]

@@ -4,7 +4,7 @@ import pytest
 
 from callgate.policy.entries import KeyLine
 from callgate.tui.actions import InputActions
-from callgate.tui.keys import ACTIONS, CONTEXTS, KeyAction, bound_keys, sequence_of, shown_keys
+from callgate.tui.keys import ACTIONS, CONTEXTS, KeyAction, bound_keys, interrupt_key, sequence_of, shown_keys
 from callgate.words.decisions import Origin
 
 
@@ -58,17 +58,17 @@ def test_settings_change_keys_and_the_action_that_had_one_loses_it_with_a_word()
     assert faults == []
     rows, faults = bound_keys([line("anywhere", "transcript", "ctrl-l", at=7)])
     assert keys_now(rows, "anywhere", "redraw") == ()
-    told = "Ctrl-L is transcript in keybindings.anywhere, so it is not redraw any more"
+    told = "Ctrl-L is transcript in keybindings.anywhere, so it no longer runs redraw"
     assert faults == [f"user, /home/me/settings.toml:7: {told}"]
 
 
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ([line("input", "sumbit", "f5")], "there is no action keybindings.input.sumbit: did you mean submit?"),
-        ([line("inptu", "submit", "f5")], "there is no context inptu"),
+        ([line("input", "sumbit", "f5")], "unknown action keybindings.input.sumbit: did you mean submit?"),
+        ([line("inptu", "submit", "f5")], "unknown context inptu"),
         ([line("input", "submit", "hyper-x")], "no terminal sends 'hyper-x'"),
-        ([line("input", "submit", "a")], "a character alone is typed"),
+        ([line("input", "submit", "a")], "a single character is typed text"),
         ([line("input", "edit", "f5"), line("input", "queue", "f5", at=9)], "settings.toml:9: F5 is edit"),
     ],
 )
@@ -79,3 +79,20 @@ def test_a_change_that_cannot_hold_is_named_with_its_place(changes: list[KeyLine
     assert told in faults[0]
     assert "settings.toml:" in faults[0]
     assert keys_now(rows, "input", "submit") == ("enter",)
+
+
+@pytest.mark.parametrize(
+    ("lines", "shown"),
+    [
+        ((), "Esc"),
+        ((line("input", "interrupt", "f2"),), "F2"),
+        ((line("input", "interrupt", "f2", "esc"),), "F2"),
+        ((line("input", "interrupt", "ctrl-x ctrl-i"),), "Ctrl-X Tab"),
+        ((line("input", "interrupt"),), "Ctrl-C"),
+        ((line("input", "interrupt"), line("input", "cancel", "f9")), "F9"),
+        ((line("input", "interrupt"), line("input", "cancel")), ""),
+        ((line("input", "cancel", "esc"),), "Esc"),
+    ],
+)
+def test_the_key_that_interrupts_is_read_from_the_table(lines: tuple[KeyLine, ...], shown: str) -> None:
+    assert interrupt_key(bound_keys(lines)[0]) == shown

@@ -47,7 +47,7 @@ def test_a_model_that_is_not_there_is_opened_by_its_name_and_answers_next() -> N
         assert session.model == terminal.fold.model == "other/big"
         await session.send(Prompt("who?"))
         assert session.messages[-1].text == "I am big."
-        assert "other/big answers" in terminal.text()
+        assert "other/big is used" in terminal.text()
         await terminal.run("/model first")
         assert session.model == "first"
 
@@ -153,17 +153,17 @@ def test_the_effort_in_force_is_that_of_the_strongest_place_that_says_one(
 def test_effort_current_says_what_is_wanted_what_is_sent_and_why() -> None:
     async def play(terminal: FakeTerminal, session: Session) -> None:
         shown = await terminal.run("/effort current")
-        assert "the model decides" in shown
-        assert "high from the next request" in await terminal.run("/effort high")
+        assert "the default of the model" in shown
+        assert "high applies from the next request" in await terminal.run("/effort high")
         shown = await terminal.run("/effort")
         assert "set in this session" in shown
         assert session.effort == "high"
-        assert "There is no effort" in await terminal.run("/effort huge")
+        assert "Unknown effort" in await terminal.run("/effort huge")
         options = RunOptions(request=RequestOptions(effort="max"))
         reply = session.send(Prompt("go", options=options))
-        sources = [session.effort_in_force.source async for _event in reply]
+        sources = [session.controls.effort_in_force.source async for _event in reply]
         assert "turn" in sources
-        assert session.effort_in_force.source == "session"
+        assert session.controls.effort_in_force.source == "session"
 
     played(play)
 
@@ -176,8 +176,8 @@ def test_effort_names_the_next_lower_level_of_a_model_that_lacks_one() -> None:
     async def main() -> None:
         async with Session(Lacking(name="small")) as session:
             shown = await FakeTerminal(session).run("/effort max")
-            assert "CALLGATE_EFFORT says so: xhigh counts" in " ".join(shown.split())
-            assert "the nearest is high" in " ".join(shown.split())
+            assert "overridden: xhigh is set by CALLGATE_EFFORT" in " ".join(shown.split())
+            assert "the nearest level is high" in " ".join(shown.split())
 
     asyncio.run(main())
 
@@ -192,11 +192,11 @@ def test_effort_without_a_word_opens_the_levels_of_the_model_and_is_closed_for_o
             assert isinstance(panel, EffortPanel)
             panel.act("end")
             panel.act("choose")
-            session.deliver()
-            assert session.effort_in_force == EffortInForce("high", "session", "high")
+            session.controls.deliver()
+            assert session.controls.effort_in_force == EffortInForce("high", "session", "high")
         async with Session(ScriptedModel(name="none")) as session:
             terminal = FakeTerminal(session)
-            assert "none decides by itself" in await terminal.run("/effort")
+            assert "none uses its own default" in await terminal.run("/effort")
             assert terminal.panels == []
 
     asyncio.run(main())

@@ -289,7 +289,7 @@ def test_prompts_thoughts_notices_and_ends() -> None:
     assert shown(ThinkingBlock("t", "First.", began=1.0, ended=4.2, done=True)) == "\n∴ thought for 3.2 s"
     assert shown(NoticeBlock("careful", "warning")) == "! careful"
     assert shown(EndBlock(RunEnded(0, "done"), 5.0)) == ""
-    assert shown(EndBlock(RunEnded(0, "done"), 75.0, 1234, 0.5)) == "\n· 1 min 15 s · 1,234 tokens written · $0.50"
+    assert shown(EndBlock(RunEnded(0, "done"), 75.0, 1234, 0.5)) == "\n· 1 min 15 s · 1,234 output tokens · $0.50"
     assert shown(EndBlock(RunEnded(0, "interrupted"), 2.0)) == "\n! The run was interrupted."
     assert shown(ActionBlock("1", "rename x", "discarded", "wrong", "person")) == "⊘ Discarded by you: rename x. wrong"
 

@@ -1,6 +1,7 @@
 """The end of a staged action on the screen: one block with accepted, discarded or failed, the label and the reason."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from tests.rows import rows
 
 LABEL = "rename the thing"
 OWN = Result((Text("done by the tool"),), (Display("table", {"columns": ["name"], "rows": [["a.py"]]}, "Its names"),))
+_DURATION = re.compile(r" · \d+\.\d s")  # shown if the machine is busy
 BAD = Result((Text("half of it"),), (Display("text", "left: b.py", "The rest"),), is_error=True, code="tool_error")
 
 
@@ -35,7 +37,7 @@ def frame(events: list[Event], width: int = 100) -> str:
     blocks = [each for each in fold.blocks if isinstance(each, CallBlock | ActionBlock)]
     _staged, first, *_later = blocks
     assert not _later or "failed" in "".join(painter.lines(first))
-    return "\n".join(painter.lines(first)).strip("\n")
+    return _DURATION.sub("", "\n".join(painter.lines(first)).strip("\n"))
 
 
 def ran(folder: Path, act: Callable[[Bench], Act], *resolves: Any, by_person: Resolve | None = None) -> list[Event]:

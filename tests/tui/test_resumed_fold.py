@@ -66,8 +66,8 @@ def test_a_session_that_stopped_in_the_middle_says_what_is_open() -> None:
             fold = fold_of(await _told(session))
             assert any(isinstance(each, CallBlock) and not each.done for each in fold.blocks)
             text = left_open(fold, 2).text
-            assert "1 question, 1 unfinished call, 2 messages that wait" in text
-            assert text.endswith("Enter goes on.")
+            assert "1 question, 1 unfinished call, 2 queued messages" in text
+            assert text.endswith("Press Enter to continue.")
 
     asyncio.run(main())
 
@@ -76,7 +76,7 @@ def test_the_picker_of_prompts_goes_back_and_puts_the_prompt_into_the_input_line
     async def main() -> None:
         terminal = PanelTerminal()
         await open_rewind(terminal)
-        assert terminal.notices == ["There is no message yet to go back to."]
+        assert terminal.notices == ["There is no message to rewind to yet."]
         async with Session(_model(), Toolbox(note)) as session:
             await session.send(Prompt("one"))
             terminal.session = session

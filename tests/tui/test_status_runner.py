@@ -138,16 +138,16 @@ def test_only_a_good_end_changes_the_line_and_the_same_line_redraws_nothing() ->
             await stage.end(end)
         assert stage.shown == [("a",), (), ("e",)]
         assert stage.line.lines == ("e",)
-        assert stage.told == ["the command of the status line ended with code 1: see callgate statusline test"]
+        assert stage.told == ["the command of the status line exited with code 1: see callgate statusline test"]
 
     on(Stage(), main)
 
 
 def test_each_failure_has_its_words() -> None:
     assert failure_of(printed("")) is None
-    assert failure_of(Finished(3)) == "ended with code 3"
-    assert failure_of(Finished(0, timed_out=True)) == "took longer than 5 s"
-    assert failure_of("no trust") == "was not run (no trust)"
+    assert failure_of(Finished(3)) == "exited with code 3"
+    assert failure_of(Finished(0, timed_out=True)) == "did not finish within 5 s"
+    assert failure_of("no trust") == "could not run (no trust)"
 
 
 def test_a_command_that_cannot_be_started_keeps_the_line() -> None:

@@ -53,7 +53,7 @@ def test_lines_time_and_tokens_come_from_the_events_of_a_session(tmp_path: Path)
             assert (found["model"]["id"], found["model"]["name"]) == ("local/small", "small")
             assert found["folders"]["current"] == str(tmp_path)
             assert (found["vim"], found["agent"], found["worktree"]) == ("normal", None, None)
-            session.folders = ("/notes",)
+            session.controls.folders = ("/notes",)
             found = payload(session, totals, project=str(tmp_path), seconds=60.0)
             assert found["folders"]["added"] == ["/notes"]
 

@@ -51,7 +51,7 @@ def test_a_folder_is_trusted_as_it_was_shown(folder: Path) -> None:
     assert isinstance(_config(folder).trust, Trusted)
     (folder / ".callgate/settings.toml").write_text(HOOK.replace("lint", "all"))
     _, _, lines = _asked(folder, "cancel")
-    assert "It changed since you trusted it." in lines
+    assert "The folder changed since you trusted it." in lines
 
 
 def test_not_now_is_where_the_cursor_begins_and_asks_again(folder: Path) -> None:
@@ -59,6 +59,13 @@ def test_not_now_is_where_the_cursor_begins_and_asks_again(folder: Path) -> None
         trusts, _, _ = _asked(folder, "choose")
         assert not trusts
     assert not isinstance(_config(folder).trust, Trusted)
+
+
+def test_a_file_is_named_once(folder: Path) -> None:
+    (folder / ".callgate/commands").mkdir()
+    (folder / ".callgate/commands/greet.md").write_text("hello")
+    _, _, lines = _asked(folder, "cancel")
+    assert lines.count("greet.md") == 1
 
 
 def test_never_is_remembered_until_the_folder_is_trusted(folder: Path) -> None:

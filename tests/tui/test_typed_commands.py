@@ -151,14 +151,14 @@ def test_the_last_answer_is_copied(played: Played) -> None:
 def test_theme_and_keys_are_changed_at_once_and_kept(played: Played) -> None:
     async def play(terminal: FakeTerminal, _session: Session) -> None:
         assert "The colours are" in await terminal.run("/theme")
-        assert "there are auto" in await terminal.run("/theme pink")
+        assert "Use auto" in await terminal.run("/theme pink")
         await terminal.run("/theme mono")
         assert terminal.theme.name == "mono"
         await terminal.run("/vim")
         assert terminal.vim
         await terminal.run("/vim off")
         assert not terminal.vim
-        assert "takes on or off" in await terminal.run("/vim maybe")
+        assert "accepts on or off" in await terminal.run("/vim maybe")
         await terminal.run("/vim on")
         settings = load_config().settings
         assert (settings.tui_theme, settings.tui_editing) == ("mono", "vim")
@@ -173,6 +173,17 @@ def test_a_goal_is_planned_in_the_plan_mode(played: Played) -> None:
         await terminal.run("/plan move the parser")
         assert terminal.sent == [SetMode("plan"), SetMode("plan"), Prompt("move the parser")]
         assert session.mode == "plan"
+
+    played(play)
+
+
+@pytest.mark.spec("CMD-12")
+def test_the_plan_mode_is_left_by_the_command_that_began_it(played: Played) -> None:
+    async def play(terminal: FakeTerminal, session: Session) -> None:
+        assert "/plan off leaves it" in " ".join((await terminal.run("/plan")).split())
+        assert "mode default" in await terminal.run("/plan off")
+        assert session.mode == "default"
+        assert terminal.sent == [SetMode("plan"), SetMode("default")], "off is no goal"
 
     played(play)
 
@@ -193,7 +204,7 @@ def test_a_further_folder_opens_the_session_again(played: Played, tmp_path: Path
     async def play(terminal: FakeTerminal, session: Session) -> None:
         assert "none" in await terminal.run("/add-dir")
         assert "is not a folder" in " ".join((await terminal.run("/add-dir ../missing")).split())
-        assert "can be read already" in " ".join((await terminal.run("/add-dir .")).split())
+        assert "can already be read" in " ".join((await terminal.run("/add-dir .")).split())
         await terminal.run("/add-dir ../other")
         await session.send(Prompt("go"))
         await terminal.run(f"/add-dir {other}")
@@ -251,7 +262,7 @@ def test_names_that_users_know_lead_to_a_command_or_to_what_to_do_instead(played
         for name, wanted in UNKNOWN.items():
             assert f"did you mean /{wanted}?" in " ".join((await terminal.run(f"/{name}")).split()), name
         for name in NOT_THERE:
-            assert f"/{name} is not there" in await terminal.run(f"/{name}"), name
+            assert f"/{name} does not exist" in await terminal.run(f"/{name}"), name
         for name in UNLIKE:
             assert "/help lists them" in " ".join((await terminal.run(f"/{name}")).split()), name
 

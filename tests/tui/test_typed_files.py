@@ -60,7 +60,7 @@ def test_an_image_is_known_by_what_is_in_it_and_a_large_one_is_refused(tmp_path:
 
 def test_a_missing_program_for_the_clipboard_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UsageError, match="which is not installed; the path of a file works too"):
+    with pytest.raises(UsageError, match="which is not installed; you can also write the path"):
         clipboard_picture()
     program = tmp_path / "xclip"
     program.write_text("#!/bin/sh\nprintf '\\211PNG\\r\\n\\032\\n1234'\n")

@@ -97,6 +97,6 @@ def test_own_words_are_an_answer_only_of_the_kind_of_their_field() -> None:
         for text in taken[kind]:
             assert answers_fault([field], [FieldAnswer(text=text)]) is None, (kind, text)
         for text in refused[kind]:
-            told = f"Nights: {WANTED[kind]} is wanted, not {text!r:.40}"
+            told = f"Nights: expected {WANTED[kind]}, not {text!r:.40}"
             assert answers_fault([field], [FieldAnswer(text=text)]) == told, (kind, text)
-        assert answers_fault([field], [FieldAnswer()]) == f"Nights: {WANTED[kind]} is wanted"
+        assert answers_fault([field], [FieldAnswer()]) == f"Nights: expected {WANTED[kind]}"

@@ -35,7 +35,7 @@ class Ran(NamedTuple):
     @property
     def notices(self) -> list[str]:
         """Lines for people, without the one about the sandbox, which depends on the machine."""
-        return [line for line in self.err.splitlines() if "no sandbox is in force" not in line]
+        return [line for line in self.err.splitlines() if "no sandbox is active" not in line]
 
 
 class Desk:

@@ -102,7 +102,7 @@ def test_answers_and_modes_of_a_foreign_log_do_not_apply(desk: Desk, name: str) 
             ran = desk.run(["Go on.", "--resume", str(log), *more], scene)
             assert ran.code == 3, (name, more, ran.err)
             assert not (desk.work / "b.txt").exists()
-            assert "may have been written by somebody else" in ran.err
+            assert "may have been written by another user" in ran.err
             assert desk.models[-1].requests[0].messages[0].text == "Hello."
     assert log.read_bytes() == before
 

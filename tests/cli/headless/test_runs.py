@@ -132,7 +132,7 @@ def test_dont_ask_denies_and_rules_of_the_command_line_count(desk: Desk) -> None
 def test_a_limit_is_exit_4_and_says_which(desk: Desk) -> None:
     ran = desk.run(["Read.", "--max-turns", "1", "--output-format", "json"], turn(call("Read", file_path="a.txt")))
     assert (ran.code, ran.json["reason"]) == (4, "limit")
-    assert ran.notices[-1] == f"callgate: callgate -p --resume {ran.json['session_id']} continues"
+    assert ran.notices[-1] == f"callgate: To continue: callgate -p --resume {ran.json['session_id']}"
     assert "turns" in ran.json["errors"][0]
 
 
@@ -202,14 +202,14 @@ def test_sessions_are_gone_on_with_by_id_title_and_path_and_forked(desk: Desk) -
     assert (ran.code, len(said(desk))) == (0, 3)
     ran = desk.run(["X", "--session-id", "first-one", "--output-format", "json"], HELLO)
     assert (ran.code, ran.json["reason"]) == (1, "error")
-    assert "there is a session first-one already" in ran.json["errors"][0]
+    assert "session first-one already exists" in ran.json["errors"][0]
 
 
 def test_going_on_where_nothing_was_left_says_so(desk: Desk) -> None:
     desk.run(["First."], HELLO)
     ran = desk.run(["--continue"])
     assert ran.code == 1
-    assert "nothing was left unfinished; pass a prompt on the command line" in ran.err
+    assert "no work is unfinished; pass a prompt on the command line" in ran.err
 
 
 def test_a_folder_without_trust_is_named_on_one_line(desk: Desk) -> None:
@@ -253,8 +253,8 @@ def test_a_change_in_a_further_folder_is_refused_with_the_way_to_make_it(desk: D
     ran = desk.run(words, turn(call("Write", file_path=str(new), content="x")), turn(say("No.")))
     assert (ran.code, ran.out, new.exists()) == (0, "No.\n", False)
     first, second = desk.models[-1].requests
-    assert "Further folder, to read in (Write and Edit work in the workspace alone): " in first.system
-    assert "Change it with a command" in str(second.messages[-1])
+    assert "Further folder, read-only (Write and Edit work only in the workspace): " in first.system
+    assert "Use a command" in str(second.messages[-1])
 
 
 def test_secrets_are_masked_in_every_form(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,13 +303,13 @@ def test_a_fault_in_the_flags_is_one_line_and_exit_2(
         (["x", "--settings", "{no"], "not JSON"),
         (["x", "--settings", '{"mood": 1}'], "did you mean mode"),
         (["x", "--json-schema", "gone.json"], "gone.json cannot be read"),
-        (["x", "--json-schema", '{"type": "thing"}'], "no JSON Schema"),
+        (["x", "--json-schema", '{"type": "thing"}'], "the JSON Schema is invalid"),
         (["x", "--system-prompt-file", "gone.md"], "--system-prompt-file: gone.md cannot be read"),
         (["x", "--add-dir", "gone"], "not a folder"),
         (["x", "--tools", "Reed"], "did you mean Read"),
-        (["x", "--session-id", "no/id"], "no id of a session"),
+        (["x", "--session-id", "no/id"], "not a session id"),
         (["x", "--deny", "Bash("], "the closing bracket is missing"),
-        (["x", "--allow", "bash(ls)"], "tools are named exactly: write Bash"),
+        (["x", "--allow", "bash(ls)"], "names of tools must be exact: write Bash"),
         (["x", "--settings", '{"permissions": {"ask": ["Bash(ls"]}}'], "the closing bracket is missing"),
     ],
 )

@@ -84,12 +84,17 @@ def test_an_error_stream_that_cannot_be_written_changes_no_exit_code(tmp_path: P
 
 
 def test_a_closed_reader_of_the_stream_ends_the_run_at_once(tmp_path: Path) -> None:
-    """The server is silent, so no event would be written for a long time."""
-    with program(tmp_path, Reply([HANG])) as callgate, callgate.start("-p", "Go.", *STREAM) as process:
+    """The command prints nothing more, so no event would be written for a long time."""
+    waits = calls(("Bash", {"command": "echo ready; exec sleep 600"}))
+    words = ("-p", "Go.", *STREAM, "--mode", "bypass")
+    with program(tmp_path, waits) as callgate, callgate.start(*words) as process:
         assert process.stdout is not None
-        read_until(process, "TurnStarted")
+        read_until(process, "CallProgressed")
         process.stdout.close()
-        assert process.wait(timeout=30) == 130
+        try:
+            assert process.wait(timeout=30) == 130
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize(

@@ -329,10 +329,10 @@ async def test_undo_takes_back_what_was_applied_and_leaves_alone_what_is_only_st
         assert bench.states() == ["staged", "applied"]
         assert bench.files() == {"b.txt": "new"}
         noted = of(await sent(session, Undo("session")), Noted)
-        assert [each.text for each in noted] == ["taken back: write b.txt (1 file, +0 −1)"]
+        assert [each.text for each in noted] == ["undone: write b.txt (1 file, +0 −1)"]
         assert bench.files() == {}
         assert [each.label for each in session.pending] == ["write a.txt"]
-        assert refusals(await sent(session, Undo("session"))) == ["there is no change to take back"]
+        assert refusals(await sent(session, Undo("session"))) == ["there is no change to undo"]
     assert bench.states()[:2] == ["staged", "reverted"]
 
 
@@ -380,7 +380,7 @@ async def test_the_list_of_changes_says_what_waits_what_was_applied_and_what_was
 async def test_a_staged_change_cannot_be_undone_by_its_number(bench: Bench) -> None:
     async with await bench.kept(model_of(turn(staging())), **STAGES_ONLY) as session:
         await sent(session, "go")
-        assert refusals(await sent(session, Undo(change=1))) == ["there is no change to take back"]
+        assert refusals(await sent(session, Undo(change=1))) == ["there is no change to undo"]
         assert [each.id for each in session.pending] == [FIRST]
 
 

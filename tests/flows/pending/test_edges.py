@@ -51,7 +51,7 @@ async def test_what_is_pushed_after_the_call_is_over_is_refused(tmp_path: Path) 
         ended[0].set()
         await late[0]
         assert session.pending == ()
-    assert refused == ["too late cannot be staged: the call that wants to is over."]
+    assert refused == ["too late cannot be staged: its call has ended."]
 
 
 @pytest.mark.spec("RES-12")
@@ -84,7 +84,7 @@ async def test_a_tool_of_ones_own_cannot_be_called_resolve(tmp_path: Path) -> No
         """Settle."""
         return "settled"
 
-    with pytest.raises(ToolDefinitionError, match="'resolve' finishes what is pending, in every session: rename"):
+    with pytest.raises(ToolDefinitionError, match="'resolve' is reserved for resolving pending actions: rename"):
         Session(model_of(), [settle], host=tmp_path)
 
 
@@ -103,7 +103,7 @@ async def test_plan_tools_need_a_session_and_say_when_there_is_nothing_to_do(tmp
         executor.add(ToolCall("2", "ExitPlanMode", {"plan": "do it"}))
         executor.close()
         found = [each async for each in executor.remaining() if isinstance(each, ToolCall)]
-    assert {each.text for each in found} == {"There is no session here whose mode could be changed."}
+    assert {each.text for each in found} == {"Plan mode is not available: there is no session."}
     enter = call("EnterPlanMode")
     model = model_of(turn(call("ExitPlanMode", plan="none")), turn(enter), turn(enter))
     async with Session(model, plan_tools(), host=tmp_path) as session:
@@ -111,7 +111,7 @@ async def test_plan_tools_need_a_session_and_say_when_there_is_nothing_to_do(tmp
         assert session.mode == "plan"
     said = texts(events)
     assert any("Plan mode is not on" in text for text in said)
-    assert any("Plan mode is on already." in text for text in said)
+    assert any("Plan mode is already on." in text for text in said)
 
 
 @pytest.mark.spec("RES-11")
@@ -121,10 +121,10 @@ async def test_inputs_that_are_none_are_refused(bench: Bench) -> None:
         wrong: list[Any] = [Resolve("apply", 3), Resolve("apply", " "), Resolve("aply", "x"), 3]  # pyright: ignore[reportArgumentType]
         said = [text for each in wrong for text in refusals(await sent(session, each))]
     assert said == [
-        "reason: str is wanted, not int",
-        "the reason must not be blank: say why",
-        "action: 'aply' is none of 'apply', 'discard'",
-        "there is no input int",
+        "reason: expected str, not int",
+        "the reason must not be blank",
+        "action: 'aply' is not one of 'apply', 'discard'",
+        "unknown input int",
     ]
 
 
@@ -140,4 +140,4 @@ async def test_a_change_of_what_are_no_files_is_not_staged(tmp_path: Path) -> No
     async with Session(model_of(turn(call("odd"))), [odd], host=tmp_path) as session:
         events = await sent(session, "go")
         assert session.pending == ()
-    assert any("the files of a ChangeSet are FileChange" in text for text in texts(events))
+    assert any("the files of a ChangeSet must be FileChange objects" in text for text in texts(events))

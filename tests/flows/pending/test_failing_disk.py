@@ -39,7 +39,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def check_half_applied(settled: CallSettled) -> None:
     assert (settled.result.effects, settled.result.is_error) == ("unknown", True)
-    assert "could not put back a" in settled.result.text
+    assert "could not restore a" in settled.result.text
 
 
 def both(bench: Bench) -> list[Any]:

@@ -41,7 +41,7 @@ def looks(times: int) -> list[Any]:
     return [turn(call("Look", at=str(number))) for number in range(times)]
 
 
-NOT_RESOLVED = "it was not resolved, although that was asked for 3 times"
+NOT_RESOLVED = "it was not resolved after 3 requests"
 
 
 def skipped(times: int) -> list[Any]:
@@ -167,8 +167,8 @@ async def test_after_three_forced_requests_it_is_discarded_with_a_note_and_the_m
         assert f"reject send it: {NOT_RESOLVED}" in bench.done
         await sent(session, "and?")
     assert choices(model)[:6] == ["auto", "auto", "resolve", "resolve", "resolve", "auto"]
-    assert len(about(model.requests[5], FIRST, "Not pending any more")) == 1
-    assert len(about(model.requests[-1], FIRST, "Not pending any more")) == 1
+    assert len(about(model.requests[5], FIRST, "No longer pending")) == 1
+    assert len(about(model.requests[-1], FIRST, "No longer pending")) == 1
     assert bench.done[-1] == "touch after", "what had to wait may run again"
 
 
@@ -180,7 +180,7 @@ async def test_a_reject_that_fails_does_not_keep_alive_what_is_given_up(bench: B
         events = await sent(session, "go")
         assert session.pending == ()
     notes = [noted.text for noted in of(events, Noted)]
-    assert [("the reject function" in note, note.startswith("Discarded")) for note in notes] == [
+    assert [("the reject callback" in note, note.startswith("Discarded")) for note in notes] == [
         (True, False),
         (False, True),
     ]

@@ -61,7 +61,7 @@ async def test_a_move_in_the_tree_clears_the_stack(bench: Bench, move: Any, kept
         events = await sent(session, move)
         assert not refusals(events)
         assert session.pending == ()
-        assert bench.done == ["reject send it: the conversation went on from another place"]
+        assert bench.done == ["reject send it: the history was rewound"]
         assert ends(events) == [("discarded", "callgate")] * 2
         (refusal,) = refusals(await sent(session, Resolve("apply", "yes")))
         assert refusal == "No pending action to resolve. Nothing to apply or discard."
@@ -102,7 +102,7 @@ async def test_a_session_that_is_left_for_another_one_leaves_nothing_pending(ben
     session, _ = await talk(bench)
     events = [event async for event in session.send(Close(pending="discard"))]
     assert ends(events) == [("discarded", "callgate")] * 2
-    assert bench.done == ["reject send it: the session was left for another one"]
+    assert bench.done == ["reject send it: the session was replaced by another session"]
     assert bench.states() == ["discarded"]
     async with await bench.again(model_of()) as again:
         assert again.pending == ()
@@ -173,7 +173,7 @@ async def test_a_fork_begins_with_nothing_pending_and_the_original_keeps_its_own
         assert refusal == "No pending action to resolve. Nothing to apply or discard."
     reminded, *gone = told(model.requests[0])
     assert "Pending:" in reminded, "the one that the original was given"
-    assert [f"it waits in session {original}" in each for each in gone] == [True, True]
+    assert [f"it is still pending in session {original}" in each for each in gone] == [True, True]
     assert bench.files() == {}
     async with bench.session(model_of(), await bench.store.open(original)) as again:
         await sent(again, Resolve("apply", "now", id=FIRST))

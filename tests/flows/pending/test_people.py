@@ -74,7 +74,7 @@ async def test_a_person_resolves_between_two_runs_and_the_model_is_told_exactly_
         for text in ("what now?", "go on", "and?"):
             await sent(session, text)
     assert bench.files() == ({"a.txt": "new"} if word == "apply" else {})
-    said = [about(request, FIRST, f"The user {ended} what was pending") for request in model.requests]
+    said = [about(request, FIRST, f"The user {ended} the pending action") for request in model.requests]
     assert [len(texts) for texts in said] == [0, 1, 1, 1]
     assert "Reason: I looked at it" in said[-1][0]
     assert bench.done == ["touch x"], "nothing is skipped any more"
@@ -111,7 +111,7 @@ async def test_the_model_is_told_also_when_the_history_is_summed_up_before(bench
     [
         pytest.param(Resolve("apply", "  \n"), "the reason must not be blank", id="blank reason"),
         pytest.param(Resolve("discard", ""), "the reason must not be blank", id="empty reason"),
-        pytest.param(Resolve("aply", "yes"), "action: 'aply' is none of 'apply', 'discard'", id="no such word"),  # type: ignore[arg-type]
+        pytest.param(Resolve("aply", "yes"), "action: 'aply' is not one of 'apply', 'discard'", id="no such word"),  # type: ignore[arg-type]
         pytest.param(Resolve("apply", "yes", id="nope"), "there is no pending action 'nope'", id="no such id"),
     ],
 )

@@ -287,7 +287,7 @@ async def test_the_plan_that_the_person_changed_is_the_one_that_is_kept_and_told
         assert content(Path(path)) == TITLED
     text = texts(events)[-1]
     assert text.startswith("The plan is approved. Plan mode is off, the mode is accept_edits: go ahead.\n")
-    assert f"The plan is kept in {path}.\nThe person adds: and be quick" in text
+    assert f"The plan is stored in {path}.\nThe user adds: and be quick" in text
     assert "[person changed the arguments to" in text
 
 
@@ -329,7 +329,7 @@ async def test_a_fresh_context_begins_with_the_plan_and_nothing_else(bench: Benc
     assert session.mode == "bypass"
     assert session.status == "idle"
     await session.aclose()
-    told = "The person has approved this plan. Carry it out.\nThe person adds: mind the gap"
+    told = "The user has approved this plan. Carry it out.\nThe user adds: mind the gap"
     beginning = f"{told}\n\n{TITLED}\n\nThe plan is in the file {path}."
     first, of_the_mode = [message.text for message in model.requests[seen].messages]
     assert (first, "It is now bypass" in of_the_mode) == (beginning, True)  # the system prompt speaks of plan mode

@@ -279,7 +279,7 @@ async def test_a_large_content_that_changes_before_it_is_kept_is_not_staged(benc
     async with await bench.kept(model_of(turn(call("Copy"))), more=more, **ONCE) as session:
         (text,) = texts(await sent(session, "go"))
         assert text.startswith("Nothing was staged: ")
-        assert "source is damaged, or has changed since it was looked at" in text
+        assert "source is damaged, or has changed since it was read" in text
         assert session.pending == ()
     assert bench.states() == []
     assert not [file for file in bench.store.folder.rglob("blobs/*") if file.is_file()], "and nothing is left of it"

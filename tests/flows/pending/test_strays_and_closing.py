@@ -92,7 +92,7 @@ KINDS = pytest.mark.parametrize("kind", ["async", "plain"])
 
 
 @pytest.mark.spec("RES-6", "EXE-8")
-@pytest.mark.parametrize("under_way", [True, False], ids=["during the next message", "when nothing is under way"])
+@pytest.mark.parametrize("under_way", [True, False], ids=["during the next message", "when no work is running"])
 async def test_what_a_stray_call_pushed_is_not_staged_and_holds_up_nobody(under_way: bool) -> None:
     inside, let_go = asyncio.Event(), asyncio.Event()
 
@@ -174,7 +174,7 @@ async def test_an_interrupt_right_behind_a_persons_resolve_ends_it_too() -> None
         await settle()
         refused = refusals(heard)
     await stuck.let_go()
-    assert "nothing is under way that could be interrupted" not in refused
+    assert "no work is running that could be interrupted" not in refused
 
 
 @pytest.mark.spec("RES-9")
@@ -185,7 +185,7 @@ async def test_a_reject_that_does_not_return_is_left_behind(kind: str) -> None:
     async with virtually(model_of(turn(call("Act"))), act) as session:
         events = await sent(session, "go")
         assert ends(events) == [("discarded", "callgate")]
-        assert any("it did not answer within 5 s" in event.text for event in of(events, Noted))
+        assert any("it did not return within 5 s" in event.text for event in of(events, Noted))
         assert of(events, RunEnded)[-1].reason == "done"
     await stuck.let_go()
 

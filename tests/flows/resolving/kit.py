@@ -22,8 +22,8 @@ from tests.sessions import grouped_session
 
 NOTHING = "No pending action to resolve. Nothing to apply or discard."
 UNSEEN = (
-    "What this message stages cannot be resolved in the same message: nobody has seen it yet. "
-    "Look at what it would change, then call resolve."
+    "An action cannot be resolved in the message that stages it, because its changes have not been shown yet. "
+    "Read them, then call resolve."
 )
 
 Act = Callbacks | ChangeSet

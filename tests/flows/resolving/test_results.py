@@ -95,7 +95,7 @@ def test_applying_changes_writes_the_bytes_that_were_shown(bench: Bench) -> None
     async def main() -> None:
         told = await bench.run(turn(stages("rename")), turn(apply()))
         assert told["call_1"].text.endswith(
-            f"[Staged as {pending(1)}: rename (2 files, +2 −2). Nothing of it is done before you call resolve.]"
+            f"[Staged as {pending(1)}: rename (2 files, +2 −2). It is not applied until you call resolve.]"
         )
         assert (bench.text("a.py"), bench.text("b.py")) == ("new\n", "new\n")
         assert told["call_2"].text == "Applied: rename (2 files, +2 −2). Reason: fine"
@@ -132,7 +132,7 @@ def test_a_change_set_without_a_file_is_not_staged(bench: Bench) -> None:
     async def main() -> None:
         told = await bench.run(turn(stages("rename")), turn(apply()))
         assert told["call_1"].is_error
-        assert "there is nothing to change" in told["call_1"].text
+        assert "the change is empty" in told["call_1"].text
         assert bench.resolved() == []
 
     run(main())

@@ -54,7 +54,7 @@ def test_the_panel_shows_the_diff_and_applies_what_is_marked(bench: Bench, monke
         bench.put("rename", bench.change("a.txt", "b.txt"))
         terminal = PanelTerminal()
         await open_pending(terminal)
-        assert terminal.notices == ["Nothing is staged."]
+        assert terminal.notices == ["There is no pending action."]
         journal = await Store(bench.root, bench.folder / "data").create()
         async with bench.open(turn(stages("rename")), journal=journal, limits=LoopLimits(max_turns=1)) as session:
             terminal.session = session

@@ -67,14 +67,14 @@ def test_a_command_that_succeeded_was_refused_nothing() -> None:
 
 
 def test_the_words_for_a_person() -> None:
-    assert str(DeniedAccess("write", "/etc/motd")) == "it wanted to write /etc/motd"
-    assert str(DeniedAccess("network", "example.com")) == "it wanted to reach example.com"
-    assert str(DeniedAccess("network")) == "it wanted to reach the network"
+    assert str(DeniedAccess("write", "/etc/motd")) == "write access to /etc/motd"
+    assert str(DeniedAccess("network", "example.com")) == "network access to example.com"
+    assert str(DeniedAccess("network")) == "network access"
 
 
 def test_a_sandbox_that_could_not_be_made_counts_as_a_refusal() -> None:
     found = denied_access("bwrap: Can't bind mount /x: No such device\n", 1, PROFILE)
-    assert str(found) == "the sandbox could not be made (Can't bind mount /x: No such device)"
+    assert str(found) == "the sandbox could not be created (Can't bind mount /x: No such device)"
     assert denied_access("building\nbwrap: not at the beginning", 1, PROFILE) is None
 
 

@@ -184,7 +184,7 @@ def test_a_proxy_that_lets_everything_through_is_found_out(backend: Backend) -> 
 def test_a_proxy_that_lets_nothing_through_proves_nothing(backend: Backend) -> None:
     with visible_folder() as folder:
         proof = prove(sandbox_of(backend, folder), folder, lambda hosts: proxy_rules(()), arenas=WideArena)
-    assert proof.fault == "a command inside cannot reach a host that is allowed"
+    assert proof.fault == "a command in the sandbox cannot reach an allowed host"
 
 
 @pytest.mark.slow
@@ -217,9 +217,9 @@ def test_a_proof_holds_if_nothing_escaped_and_what_counts_was_tried() -> None:
     assert Proof("bubblewrap", outcomes(read_disk="untried")).holds
     escaped = Proof("bubblewrap", outcomes(read_disk="escaped"))
     assert not escaped.holds
-    assert escaped.why_not == "1 attacks got out: read_disk"
+    assert escaped.why_not == "1 escape tests succeeded: read_disk"
     untried = Proof("bubblewrap", outcomes(write_outside="untried"))
     assert not untried.holds
-    assert untried.why_not == "not tried: write_outside"
+    assert untried.why_not == "escape tests not run: write_outside"
     assert not Proof("bubblewrap").holds
     assert not Proof("bubblewrap", outcomes(), fault="it could not be tried").holds

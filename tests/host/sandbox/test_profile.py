@@ -73,11 +73,13 @@ def test_a_profile_that_cannot_be_enforced_says_why(tmp_path: Path) -> None:
     os.symlink(workspace, f"{root}/link")
     assert flaw(Profile(root=workspace, reserved=(f"{workspace}/.vscode",))) is None
     assert flaw(Profile(root=workspace, reserved=(f"{workspace}/.claude",))) is not None
-    assert "cannot be held" in (flaw(Profile(root=workspace, reserved=(f"{workspace}/.github/workflows",))) or "")
+    assert "its creation cannot be blocked" in (
+        flaw(Profile(root=workspace, reserved=(f"{workspace}/.github/workflows",))) or ""
+    )
     for inside in (
         Profile(root=workspace, writable=(f"{workspace}/real",)),
         Profile(root=workspace, scratch=f"{workspace}/real"),
     ):
-        assert "could put something else in its place" in (flaw(inside) or "")
-    assert "leads over a link" in (flaw(Profile(root=f"{root}/link")) or "")
+        assert "a command could replace it" in (flaw(inside) or "")
+    assert "its path contains a link" in (flaw(Profile(root=f"{root}/link")) or "")
     assert "as a whole" in (flaw(Profile(root="/")) or "")

@@ -42,11 +42,12 @@ def test_a_refusal_asks_the_next_time_and_moves_no_call_that_was_judged_before(p
     assert proven.settle("c1", "curl example.com", None) is None
     assert proven.settle("c2", "curl example.com", None) is None  # both in one message
     assert proven.takes("c1", "curl example.com")
-    assert str(proven.denied("curl example.com", REFUSAL, 6, ())) == "it wanted to reach example.com"
+    assert str(proven.denied("curl example.com", REFUSAL, 6, ())) == "network access to example.com"
     assert proven.settle("c2", "curl example.com", None) is None, "it was judged as one that runs inside"
     assert proven.takes("c2", "curl example.com")
     assert (
-        proven.settle("c3", "curl example.com", None) == "inside the sandbox it failed: it wanted to reach example.com"
+        proven.settle("c3", "curl example.com", None)
+        == "the sandbox blocked this command: network access to example.com"
     )
     assert not proven.takes("c3", "curl example.com")
     assert proven.settle("c4", "curl example.org", None) is None
@@ -56,10 +57,10 @@ def test_a_refusal_asks_the_next_time_and_moves_no_call_that_was_judged_before(p
 def test_a_host_that_the_proxy_refused_is_named_whatever_the_command_wrote(proven: ProvenSandbox) -> None:
     hosts = [HostDecision("pypi.org", allowed=True), HostDecision("evil.example", allowed=False, why="not allowed")]
     assert proven.denied("make", "error", 0, hosts) is None
-    assert str(proven.denied("make", "make: *** [all] Error 1", 2, hosts)) == "it wanted to reach evil.example"
-    assert proven.settle("c1", "make", None) == "inside the sandbox it failed: it wanted to reach evil.example"
+    assert str(proven.denied("make", "make: *** [all] Error 1", 2, hosts)) == "network access to evil.example"
+    assert proven.settle("c1", "make", None) == "the sandbox blocked this command: network access to evil.example"
     both = proven.denied("pip", "touch: cannot touch '/usr/x': Read-only file system", 1, hosts)
-    assert str(both) == "it wanted to write /usr/x"
+    assert str(both) == "write access to /usr/x"
 
 
 def test_other_failures_move_nothing(proven: ProvenSandbox) -> None:
@@ -72,6 +73,6 @@ def test_a_workspace_that_cannot_be_protected_runs_outside_and_says_why(root: Pa
     (root / ".vscode").symlink_to("real")
     box = Sandbox(best(), root.parent / "own")
     linked = ProvenSandbox(box, lambda: Profile(root=str(root), reserved=(f"{root}/.vscode",)))
-    assert "it cannot run inside the sandbox" in (linked.settle("c1", "make", None) or "")
+    assert "the command cannot run in the sandbox" in (linked.settle("c1", "make", None) or "")
     with pytest.raises(SandboxRefused):
         linked.wrap(Command(("make",), str(root), {}), print)

@@ -38,7 +38,7 @@ def test_a_host_that_is_not_allowed_is_neither_looked_up_nor_reached() -> None:
     with server(echo) as port, proxied([f"localhost:{port}"]) as proxy:
         told = proxy.ask("CONNECT secret.evil.example:443 HTTP/1.1\n\n")
         assert told.startswith("HTTP/1.1 403 Forbidden\r\n")
-        assert "the sandbox refuses secret.evil.example: it is not in sandbox.allow_hosts" in told
+        assert "the sandbox blocks secret.evil.example: the host is not in sandbox.allow_hosts" in told
         assert proxy.looked_up == []
         assert [(each.host, each.allowed) for each in proxy.told] == [("secret.evil.example", False)]
         for other in (f"127.0.0.1:{port}", f"localhost:{port + 1}", "localhost:443"):
@@ -55,7 +55,7 @@ def test_a_name_that_leads_to_this_machine_or_to_keys_of_a_cloud_is_refused() ->
             host = name.replace("_", ".")
             told = proxy.ask(f"CONNECT {host}:443 HTTP/1.1\n\n")
             assert told.startswith("HTTP/1.1 403 "), host
-            assert "an address of this machine, its network or its cloud" in told
+            assert "belongs to this machine, its network or its cloud" in told
         assert not any(each.allowed for each in proxy.told)
 
 
@@ -64,7 +64,7 @@ def test_faults_of_the_network_are_said_and_are_no_refusals() -> None:
         port = unused.getsockname()[1]
     with proxied([f"localhost:{port}", "gone.example"]) as proxy:
         assert proxy.ask(f"CONNECT localhost:{port} HTTP/1.1\n\n").startswith("HTTP/1.1 502 ")
-        assert "gone.example is not found" in proxy.ask("CONNECT gone.example:443 HTTP/1.1\n\n")
+        assert "gone.example was not found" in proxy.ask("CONNECT gone.example:443 HTTP/1.1\n\n")
         assert all(each.allowed for each in proxy.told)
 
 

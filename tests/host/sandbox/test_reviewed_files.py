@@ -61,7 +61,7 @@ def test_a_change_after_the_review_is_named(change: Callable[[Path], object], sa
     files = reviewed(base)
     settled(base / "work")
     change(base / "work")
-    assert files.first_changed() == said
+    assert files.first_changed() == (said and f"{said} since the user last allowed this")
 
 
 def test_the_next_session_continues_with_the_last_review(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_the_next_session_continues_with_the_last_review(tmp_path: Path) -> None
     settled(tmp_path / "work")
     (tmp_path / "work/Makefile").write_text("new")
     again = ReviewedFiles(str(tmp_path / "work"), tmp_path / "data")
-    assert again.first_changed() == "Makefile changed"
+    assert again.first_changed() == "Makefile changed since the user last allowed this"
     files.advance(time.time_ns() + 10_000_000)
     assert again.first_changed() is None
     assert ReviewedFiles("/elsewhere", tmp_path / "data").root == "/elsewhere"
@@ -88,4 +88,26 @@ def test_a_session_in_a_folder_above_or_below_continues_with_the_earlier_review(
 
 def test_without_a_place_for_the_review_every_command_is_asked_about(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file")
-    assert ReviewedFiles(str(tmp_path), tmp_path / "data").first_changed() == "the time of the last review is not known"
+    assert ReviewedFiles(str(tmp_path), tmp_path / "data").first_changed() == "the time of the last review is unknown"
+
+
+@pytest.mark.spec("GATE-18")
+@rows("name", ["", "src", "src/deep"])
+def test_a_folder_that_cannot_be_listed_counts_as_changed(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After ``chmod 311`` a user cannot list a folder, and programs still open the files in it. Root can list it."""
+    files = reviewed(tmp_path / f"base{len(name)}")
+    closed, scandir = os.path.join(files.root, name).rstrip("/"), os.scandir
+    os.makedirs(closed, exist_ok=True)
+    files.advance(time.time_ns() + 10**12)
+    assert files.first_changed() is None
+
+    def denied(path: str) -> object:
+        if path == closed:
+            raise PermissionError(13, "Permission denied", path)
+        return scandir(path)
+
+    with monkeypatch.context() as changed:
+        changed.setattr(os, "scandir", denied)
+        assert str(files.first_changed()).endswith("cannot be listed")

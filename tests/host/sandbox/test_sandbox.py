@@ -72,7 +72,7 @@ def test_places_in_the_workspace_can_be_hidden(backend: Backend) -> None:
         ran = in_shell(sandbox_of(backend, folder / "own"), hidden, script)
         assert ran.stdout == "ok\n", ran.stderr
         assert "cat: src/.env: Permission denied" in ran.stderr
-        assert str(denied_access(ran.stderr.splitlines()[0], 1, hidden)) == "it wanted to read src/.env"
+        assert str(denied_access(ran.stderr.splitlines()[0], 1, hidden)) == "read access to src/.env"
 
 
 @pytest.mark.slow
@@ -245,7 +245,40 @@ def test_a_place_that_cannot_be_protected_is_refused_in_words(tmp_path: Path) ->
     root = Path(os.path.realpath(tmp_path)) / "workspace"
     (root / "elsewhere").mkdir(parents=True)
     (root / ".vscode").symlink_to("elsewhere")
-    with pytest.raises(SandboxRefused, match=r"\.vscode is a link, and a link can be replaced"):
+    with pytest.raises(SandboxRefused, match=r"\.vscode is a link, which a command could replace"):
         sandbox.wrap(Command(("true",), str(root), {}), Profile(root=str(root), reserved=(f"{root}/.vscode",)))
-    with pytest.raises(SandboxRefused, match="cannot be writable as a whole"):
+    with pytest.raises(SandboxRefused, match="must not be writable as a whole"):
         sandbox.wrap(Command(("true",), "/", {}), Profile(root="/"))
+
+
+# Each line may change a file of another process, over a descriptor that the process has open.
+_OVER_DESCRIPTORS = """
+    for file in /proc/1/fd/*; do echo attacked > $file; done
+    for file in /proc/1/fd/*; do echo attacked >> $file; done
+    for file in /proc/1/fd/*; do echo attacked 1<> $file; done
+    for file in /proc/1/task/1/fd/*; do echo attacked > $file; done
+    for file in /proc/self/../1/fd/*; do echo attacked > $file; done
+    for file in /proc/self/root/proc/1/fd/*; do echo attacked > $file; done
+    for file in /proc/[0-9]*/fd/*; do echo attacked > $file; done
+    for file in /proc/1/fd/*; do truncate -s 9 $file; done
+    for file in /proc/1/fd/*; do chmod 777 $file; done
+    for file in /proc/1/fd/*; do cp -f /etc/hostname $file; done
+    for file in /proc/1/map_files/*; do echo attacked >> $file; done
+    cd /proc/1/fd && for file in *; do echo attacked > ./$file; done
+"""
+
+
+@pytest.mark.spec("BLT-2")
+@pytest.mark.parametrize("backend", LINUX)
+def test_no_descriptor_of_a_process_of_the_sandbox_leads_to_a_file_outside(backend: Backend) -> None:
+    def state() -> dict[str, tuple[int, bytes]]:
+        return {str(path): (path.stat().st_mode, path.read_bytes()) for path in own.iterdir() if path.is_file()}
+
+    with visible_folder() as folder:
+        own, profile = folder / "own", workspace_in(folder)
+        sandbox = sandbox_of(backend, own)
+        in_shell(sandbox, profile, "true")
+        before = state()
+        in_shell(sandbox, profile, "; ".join(f"({line.strip()})" for line in _OVER_DESCRIPTORS.strip().splitlines()))
+        changed = {path for path in {*before, *state()} if before.get(path) != state().get(path)}
+        assert not changed, f"{changed} over one of {_OVER_DESCRIPTORS}"

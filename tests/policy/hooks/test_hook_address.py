@@ -115,7 +115,7 @@ def test_an_answer_that_is_not_the_json_of_an_answer_is_a_failure(server: Server
 def test_too_long_an_answer_is_a_failure(server: Server, size: int, fails: bool) -> None:
     server.body = b"{}".ljust(size)
     _, bench = judged(server.url)
-    assert [text.endswith("answered with more than anybody reads") for text in bench.warnings] == [True] * fails
+    assert [text.endswith("returned too much data") for text in bench.warnings] == [True] * fails
 
 
 def test_nobody_there_is_a_failure() -> None:
@@ -170,7 +170,7 @@ def test_the_socket_has_the_same_limit() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         post = Post(HttpTarget(False, "127.0.0.1", port, "/"), "PreToolUse", b"{}", 0.01)
-        assert post.send() == HookFailure("did not answer in time")
+        assert post.send() == HookFailure("did not answer before the timeout")
         post.stop()  # nothing to stop any more
         assert post.send() == HookFailure("could not be reached", "HttpError"), "a stopped one sends nothing"
 
@@ -180,7 +180,7 @@ def test_a_name_for_this_machine_that_leads_elsewhere_gets_nothing(
 ) -> None:
     monkeypatch.setattr(addresses, "_on_this_machine", lambda host: False)
     address = HttpTarget(False, "127.0.0.1", server.http.server_port, "/")
-    elsewhere = HookFailure("is not on this machine, and nothing is posted to others unencrypted")
+    elsewhere = HookFailure("is not on this machine, so requests must use https")
     assert Post(address, "PreToolUse", b"{}", 30).send() == elsewhere
     assert server.requests == []
 

@@ -15,7 +15,7 @@ from tests.rows import rows
 
 PRE, ASKED, POST, PROMPT = "PreToolUse", "PermissionRequest", "PostToolUse", "UserPromptSubmit"
 ALLOWING = b'{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}}'
-BLOCKED = "blocked by a hook that gave no reason"
+BLOCKED = "blocked by a hook without a reason"
 
 
 def own(**fields: Any) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def test_exit_2_without_a_word_blocks_too() -> None:
         (1, "ended with exit code 1"),
         (3, "ended with exit code 3"),
         (127, "ended with exit code 127"),
-        (-9, "was ended by signal 9"),
+        (-9, "was killed by signal 9"),
     ],
 )
 def test_other_codes_are_failures_with_what_the_hook_complained_about(code: int, why: str) -> None:
@@ -58,7 +58,7 @@ def test_exit_0_is_read_from_stdout_alone() -> None:
 
 
 def test_more_output_than_anybody_reads_is_a_failure() -> None:
-    assert read_exit(PRE, Finished(0, b" " * LARGEST, cut=True)) == HookFailure("wrote more than anybody reads")
+    assert read_exit(PRE, Finished(0, b" " * LARGEST, cut=True)) == HookFailure("wrote too much output")
     assert read_exit(PRE, Finished(0, b" " * (LARGEST - 1))) == SILENT
 
 
@@ -79,14 +79,14 @@ def test_text_takers_are_those_of_the_protocol() -> None:
 @rows(
     ("stdout", "why"),
     [
-        (b"\xff\xfe", "wrote something that is not UTF-8"),
-        (b"{", "gave JSON that cannot be read"),
+        (b"\xff\xfe", "wrote output that is not UTF-8"),
+        (b"{", "returned invalid JSON"),
         (b"{} and more", "wrote other text after its JSON"),
-        (b'{"a": NaN}', "gave JSON that cannot be read"),
-        (b'{"reason": "\\ud800"}', "gave JSON that cannot be read"),
-        (b"{" + b'"a":{' * 100_000, "gave JSON that cannot be read"),
-        (b'{"decision": "block", "decision": "approve"}', "gave JSON that has a key twice"),
-        (b'{"hookSpecificOutput": {"a": 1, "a": 1}}', "gave JSON that has a key twice"),
+        (b'{"a": NaN}', "returned invalid JSON"),
+        (b'{"reason": "\\ud800"}', "returned invalid JSON"),
+        (b"{" + b'"a":{' * 100_000, "returned invalid JSON"),
+        (b'{"decision": "block", "decision": "approve"}', "returned JSON with a duplicate key"),
+        (b'{"hookSpecificOutput": {"a": 1, "a": 1}}', "returned JSON with a duplicate key"),
         (b'starting\n{"decision": "block"}', "wrote other text before its JSON"),
         (b'note: {"decision": "block"}', "wrote other text before its JSON"),
         (b'start\n  {"decision":\n"block"}', "wrote other text before its JSON"),
@@ -196,16 +196,16 @@ def test_null_is_the_same_as_nothing() -> None:
     ],
 )
 def test_fields_that_nobody_knows_are_named(said: dict[str, Any], unknown: str) -> None:
-    assert read_answer(PRE, said) == HookAnswer(shown=(f"said what nobody here understands: {unknown}",))
+    assert read_answer(PRE, said) == HookAnswer(shown=(f"returned unknown fields: {unknown}",))
 
 
 def test_unknown_fields_of_a_choice_are_named_and_never_at_length() -> None:
     answer = read_answer(ASKED, own(decision={"behavior": "allow", "updatedPermissions": []}))
     named = "hookSpecificOutput.decision.updatedPermissions"
-    assert answer == HookAnswer("allow", shown=(f"said what nobody here understands: {named}",))
+    assert answer == HookAnswer("allow", shown=(f"returned unknown fields: {named}",))
     long = read_answer(PRE, {"x" * 1000: 1, "systemMessage": "m"})
     assert isinstance(long, HookAnswer)
-    assert long.shown == ("m", f"said what nobody here understands: {'x' * 200}")
+    assert long.shown == ("m", f"returned unknown fields: {'x' * 200}")
 
 
 @rows(
@@ -230,22 +230,22 @@ def test_unknown_fields_of_a_choice_are_named_and_never_at_length() -> None:
         (PRE, own(updatedInput="x"), "~.updatedInput must be an object, not text"),
         (PRE, own(updatedInput=[]), "~.updatedInput must be an object, not a list"),
         (PRE, own(additionalContext=1), "~.additionalContext must be text, not a number"),
-        (PRE, own(decision={}), "~.decision means nothing for PreToolUse"),
+        (PRE, own(decision={}), "~.decision has no effect for PreToolUse"),
         (ASKED, own(decision="allow"), "~.decision must be an object, not text"),
         (ASKED, own(decision={"behavior": "ask"}), "~.decision.behavior must be one of allow, deny"),
         (ASKED, own(decision={"message": 1}), "~.decision.message must be text, not a number"),
         (ASKED, own(decision={"interrupt": 1}), "~.decision.interrupt must be true or false, not a number"),
         (ASKED, own(decision={"updatedInput": 1}), "~.decision.updatedInput must be an object, not a number"),
-        (ASKED, own(permissionDecision="allow"), "~.permissionDecision means nothing for PermissionRequest"),
-        (ASKED, own(permissionDecisionReason="r"), "~.permissionDecisionReason means nothing for PermissionRequest"),
-        (POST, own(updatedInput={}), "~.updatedInput means nothing for PostToolUse"),
-        (POST, own(hookEventName=PRE), "~.hookEventName is not PostToolUse, which it was asked about"),
+        (ASKED, own(permissionDecision="allow"), "~.permissionDecision has no effect for PermissionRequest"),
+        (ASKED, own(permissionDecisionReason="r"), "~.permissionDecisionReason has no effect for PermissionRequest"),
+        (POST, own(updatedInput={}), "~.updatedInput has no effect for PostToolUse"),
+        (POST, own(hookEventName=PRE), "~.hookEventName must be PostToolUse"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_a_failure(event: str, said: Any, why: str) -> None:
     """``~`` stands for hookSpecificOutput."""
     why = why.replace("~", "hookSpecificOutput")
-    assert read_answer(event, said) == HookFailure(f"gave an answer that cannot be read: {why}")
+    assert read_answer(event, said) == HookFailure(f"returned an invalid answer: {why}")
 
 
 JSON = st.recursive(

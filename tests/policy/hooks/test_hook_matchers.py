@@ -61,7 +61,7 @@ def test_a_line_without_a_fault_has_none() -> None:
 
 def test_an_event_that_does_not_exist_is_a_fault() -> None:
     bench = Bench(command("true", "PreTooluse", line=4))
-    assert bench.hooks.faults == (SettingsFault("there is no event 'PreTooluse' for hooks", origin(line=4)),)
+    assert bench.hooks.faults == (SettingsFault("unknown hook event 'PreTooluse'", origin(line=4)),)
 
 
 @rows("matcher", ["(", "a{99999999999}", "[[a]", "**", "(?i", "a" + "(" * 5000])
@@ -69,7 +69,7 @@ def test_an_event_that_does_not_exist_is_a_fault() -> None:
 def test_a_matcher_that_cannot_be_read_is_a_fault(matcher: str, event: str) -> None:
     bench = Bench(hook("f", event, matcher=matcher, line=7), f=saying())
     (fault,) = bench.hooks.faults
-    assert fault.text.startswith(f"hook {event} f: its matcher cannot be used: it is not a regular expression: ")
+    assert fault.text.startswith(f"hook {event} f: its matcher is invalid: ")
     assert fault.origin == origin(line=7)
 
 
@@ -77,35 +77,35 @@ def test_a_matcher_that_cannot_be_read_is_a_fault(matcher: str, event: str) -> N
 def test_a_matcher_where_there_is_nothing_to_match_is_a_fault(event: str) -> None:
     bench = Bench(hook("f", event, matcher="Edit"), f=saying(decision="block", reason="no"))
     assert [fault.text for fault in bench.hooks.faults] == [
-        f"hook {event} f: there is nothing to match for {event}; leave the matcher out"
+        f"hook {event} f: matchers are not supported for {event}; remove the matcher"
     ]
     assert faults(hook("f", event, matcher="*"), hook("f", event), f=saying()) == []
 
 
 def test_a_condition_about_something_else_than_a_call_is_a_fault() -> None:
     assert faults(hook("f", "Stop", condition="Bash"), f=saying()) == [
-        "hook Stop f: a condition is about a call, and Stop is not; leave it out"
+        "hook Stop f: a condition applies to calls, and Stop has no call; remove the condition"
     ]
 
 
 @rows(
     ("line", "why"),
     [
-        (hook("nothing"), "a Python hook is written module:function, not 'nothing'"),
-        (hook("a b:c"), "a Python hook is written module:function, not 'a b:c'"),
-        (hook("a:b c"), "a Python hook is written module:function, not 'a:b c'"),
-        (hook(":c"), "a Python hook is written module:function, not ':c'"),
-        (hook("a:"), "a Python hook is written module:function, not 'a:'"),
-        (command(" "), "there is no command to run"),
-        (command("a\0b"), "there is no command to run"),
+        (hook("nothing"), "a Python hook must be module:function, not 'nothing'"),
+        (hook("a b:c"), "a Python hook must be module:function, not 'a b:c'"),
+        (hook("a:b c"), "a Python hook must be module:function, not 'a:b c'"),
+        (hook(":c"), "a Python hook must be module:function, not ':c'"),
+        (hook("a:"), "a Python hook must be module:function, not 'a:'"),
+        (command(" "), "the command is empty"),
+        (command("a\0b"), "the command is empty"),
         (
             hook("http://example.com/", kind="http"),
-            "http is for this machine alone (localhost, 127.0.0.1, [::1]); use https",
+            "http is allowed only for this machine (localhost, 127.0.0.1, [::1]); use https",
         ),
-        (command("true", timeout=0.0), "its timeout must be a number of seconds above 0"),
-        (command("true", timeout=-1.0), "its timeout must be a number of seconds above 0"),
-        (command("true", timeout=float("inf")), "its timeout must be a number of seconds above 0"),
-        (command("true", timeout=float("nan")), "its timeout must be a number of seconds above 0"),
+        (command("true", timeout=0.0), "the timeout must be a number of seconds above 0"),
+        (command("true", timeout=-1.0), "the timeout must be a number of seconds above 0"),
+        (command("true", timeout=float("inf")), "the timeout must be a number of seconds above 0"),
+        (command("true", timeout=float("nan")), "the timeout must be a number of seconds above 0"),
     ],
 )
 def test_a_hook_that_can_never_be_asked_is_a_fault_and_is_not_run(line: Any, why: str) -> None:
@@ -118,7 +118,7 @@ def test_a_hook_that_can_never_be_asked_is_a_fault_and_is_not_run(line: Any, why
 def test_an_address_without_use_is_not_shown() -> None:
     (fault,) = Bench(hook("https://ann:hush@example.com/", kind="http")).hooks.faults
     assert "hush" not in fault.text
-    assert fault.text.startswith("hook PreToolUse (an address that cannot be used): ")
+    assert fault.text.startswith("hook PreToolUse (an invalid URL): ")
 
 
 @rows(

@@ -72,8 +72,8 @@ def test_the_first_change_of_the_arguments_counts_and_others_are_reported() -> N
     merged = merge(changes)
     assert (merged.arguments, merged.changed_by) == ({"n": 2}, "h2")
     assert merged.notes == (
-        HookNote("h2 and h4 (user, settings.toml:4) both changed the arguments; the first one's count"),
-        HookNote("h2 and h7 (user, settings.toml:7) both changed the arguments; the first one's count"),
+        HookNote("h2 and h4 (user, settings.toml:4) both changed the arguments; the changes of the first are used"),
+        HookNote("h2 and h7 (user, settings.toml:7) both changed the arguments; the changes of the first are used"),
     )
 
 
@@ -110,7 +110,7 @@ def test_a_failure_is_reported_and_counts_only_when_it_must_not_happen() -> None
     assert open_ == MergedAnswers(notes=(note,))
     closed = merge([said(0, failure, fail_closed=True)])
     assert (closed.verdict, closed.by, closed.notes) == ("deny", "h0", (note,))
-    assert closed.reason == "h0 took longer than 60 s, and nothing goes on without its word"
+    assert closed.reason == "h0 took longer than 60 s, and fail_closed = true denies the call"
 
 
 def test_what_is_shown_and_what_failed_is_told_in_the_order_of_the_configuration() -> None:

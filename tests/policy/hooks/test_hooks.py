@@ -48,7 +48,7 @@ def test_an_ask_is_put_every_time() -> None:
     bench = Bench(hook("f", line=12), f=pre("ask", "sure?"))
     ask = Ask("hook PreToolUse f", "sure?", unconditional=True, origin=origin(line=12))
     assert before(bench) == Hooked("hook PreToolUse f", ask)
-    assert before(Bench(hook("f"), f=pre("ask"))).decision.reason == "a hook wants a person to decide"
+    assert before(Bench(hook("f"), f=pre("ask"))).decision.reason == "a hook asks the user to decide"
 
 
 def test_an_allow_is_one_with_its_origin() -> None:
@@ -93,7 +93,7 @@ def test_a_conflict_of_arguments_is_reported() -> None:
     bench = Bench(hook("f", line=1), hook("g", line=2), f=first, g=second)
     assert before(bench).arguments == {"command": "a"}
     named = "hook PreToolUse f and hook PreToolUse g (user, settings.toml:2)"
-    assert bench.warnings == [f"{named} both changed the arguments; the first one's count"]
+    assert bench.warnings == [f"{named} both changed the arguments; the changes of the first are used"]
     assert bench.noted[0].call_id == "call_1"
 
 
@@ -289,7 +289,7 @@ def test_what_hooks_say_is_added_for_the_model_and_marked_as_theirs(event: str, 
     changed = after(bench, result)
     assert changed.content == (
         *result.content,
-        Text(f"[hook {event} f objects: lint: line 3]"),
+        Text(f"[hook {event} f reports a problem: lint: line 3]"),
         Text("[A hook after Bash adds: see docs]"),
         Text("[A hook after Bash adds: more]"),
     )
@@ -316,7 +316,9 @@ def test_a_failing_hook_after_a_call_is_reported_and_objects_if_it_must_not_fail
     assert len(bench.warnings) == 1
     assert len(changed.content) == 1 + fail_closed
     if fail_closed:
-        assert changed.content[1].text.startswith("[hook PostToolUse f objects: hook PostToolUse f gave an answer")
+        assert changed.content[1].text.startswith(
+            "[hook PostToolUse f reports a problem: hook PostToolUse f returned an invalid answer"
+        )
 
 
 def test_in_a_gate_results_pass_through_the_hooks() -> None:
@@ -326,7 +328,7 @@ def test_in_a_gate_results_pass_through_the_hooks() -> None:
     async def main() -> Any:
         return await gate.after(case_of(), DONE)  # type: ignore[misc]
 
-    assert asyncio.run(main()).text == "pushed[hook PostToolUse f objects: no]"
+    assert asyncio.run(main()).text == "pushed[hook PostToolUse f reports a problem: no]"
 
 
 # ---- around a session ---------------------------------------------------------------------------------------------
@@ -364,7 +366,7 @@ def test_what_hooks_make_of_an_event(event: str) -> None:
     outcome = happened(bench, event)
     blocked = None if event in EVENTS_NOT_BLOCKABLE else "no"
     assert outcome == Outcome(blocked, ("c",), "enough", f"hook {event} f")
-    expected = [f"hook {event} f wanted to block what cannot be blocked: no"] if event in EVENTS_NOT_BLOCKABLE else []
+    expected = [f"hook {event} f cannot block this event: no"] if event in EVENTS_NOT_BLOCKABLE else []
     assert bench.warnings == expected
 
 
@@ -391,7 +393,7 @@ def test_a_matcher_is_held_against_the_subject_of_the_event(event: str) -> None:
 
 @pytest.mark.parametrize("event", [*CALL_EVENTS, "Nothing"])
 def test_other_events_do_not_happen_to_a_session(event: str) -> None:
-    with pytest.raises(UsageError, match=f"{event} is not an event that happens to a session"):
+    with pytest.raises(UsageError, match=f"{event} is not an event of sessions"):
         happened(Bench(), event)
 
 

@@ -126,7 +126,7 @@ def test_a_cancel_ends_a_command(tmp_path: Path) -> None:
 def test_a_command_that_talks_without_end_does_not_hang(tmp_path: Path) -> None:
     bench = Bench(command("head -c 5000000 /dev/zero"), root=tmp_path)
     judged(bench)
-    assert bench.warnings[0].endswith("wrote more than anybody reads")
+    assert bench.warnings[0].endswith("wrote too much output")
 
 
 def test_a_folder_that_is_gone_is_a_failure(tmp_path: Path) -> None:
@@ -234,15 +234,15 @@ async def cancels_itself(told: Any) -> None:
         ("f", raises(SystemExit(2)), "failed: SystemExit: 2"),
         ("f", raises(asyncio.CancelledError()), "cancelled itself"),
         ("f", cancels_itself, "cancelled itself"),
-        ("f", lambda told: "deny", "gave back str instead of a dict or None"),
-        ("f", lambda told: ["deny"], "gave back list instead of a dict or None"),
-        ("f", lambda told: True, "gave back bool instead of a dict or None"),
-        ("f", lambda told: {"decision": {1, 2}}, "gave back something that is not JSON"),
-        ("f", lambda told: {"a": float("nan")}, "gave back something that is not JSON"),
+        ("f", lambda told: "deny", "returned str instead of a dict or None"),
+        ("f", lambda told: ["deny"], "returned list instead of a dict or None"),
+        ("f", lambda told: True, "returned bool instead of a dict or None"),
+        ("f", lambda told: {"decision": {1, 2}}, "returned a value that is not JSON"),
+        ("f", lambda told: {"a": float("nan")}, "returned a value that is not JSON"),
         (
             "f",
             lambda told: {"decision": "deny"},
-            "gave an answer that cannot be read: decision must be one of block, approve",
+            "returned an invalid answer: decision must be one of block, approve",
         ),
         (
             "no_such_module:f",
@@ -267,7 +267,7 @@ def test_a_function_that_goes_wrong_is_a_failure(target: str, function: Any, why
     assert text == f"hook PreToolUse {target} (user, settings.toml:1) {why}"
     if fail_closed:
         assert isinstance(decision, Deny)
-        assert decision.reason.endswith("and nothing goes on without its word")
+        assert decision.reason.endswith("and fail_closed = true denies the call")
     else:
         assert decision is None
 
@@ -278,7 +278,7 @@ def test_what_a_function_gives_back_too_deep_is_a_failure() -> None:
         deep = {"a": deep}
     bench = Bench(hook("f"), f=lambda told: deep)
     judged(bench)
-    assert bench.warnings[0].endswith("gave back something that is not JSON")
+    assert bench.warnings[0].endswith("returned a value that is not JSON")
 
 
 def test_a_keyboard_interrupt_is_not_a_failure_of_the_hook() -> None:

@@ -259,7 +259,8 @@ def test_globs_find_files_by_name(tree: Tree) -> None:
     assert tree.all("Glob", pattern=".github/**") == ".github/ci.yml"
     assert tree.all("Glob", pattern="src/a/") == "src/a/y.py"
     assert tree.all("Glob", pattern="[qx]*.p?") == "quiet.py\nsrc/a-b/x.py"
-    assert tree.all("Glob", pattern="*.nothing") == "No file fits *.nothing."
+    assert tree.all("Glob", pattern="*.nothing") == "No file matches *.nothing."
+    assert {tree.all("Glob", pattern=each) for each in ("", ".", "./")} == {tree.all("Glob", pattern="*")}
     assert all("nowhere does not exist" in said for said in tree.refusals("Glob", pattern="nowhere/*.py"))
 
 
@@ -325,7 +326,7 @@ def test_the_engine_is_chosen_once_and_said_on_standard_error(
     assert [search_engine({}).mode for _ in range(3)] == ["builtin"] * 3
     assert capsys.readouterr().err.count("\n") == 1
     for mode in ("packaged", "system"):
-        with pytest.raises(ToolFailure, match=f"{VARIABLE} is {mode}, and there is none"):
+        with pytest.raises(ToolFailure, match=f"{VARIABLE} is {mode}, but this engine is not installed"):
             search_engine({VARIABLE: mode})
     assert search_engine({VARIABLE: "builtin"}).mode == "builtin"
     with pytest.raises(ToolFailure, match="must be one of packaged, system, builtin"):
@@ -369,7 +370,7 @@ def test_types_of_files_are_a_table_of_our_own(tree: Tree) -> None:
         "toml": "x.toml",
         ".md": "README.md",
     }
-    assert all("is no type of file" in said for said in tree.refusals("Grep", pattern="main", type="*.py"))
+    assert all("is not a known file type" in said for said in tree.refusals("Grep", pattern="main", type="*.py"))
 
 
 @pytest.mark.slow
@@ -391,7 +392,7 @@ def test_grep_and_glob_find_what_rg_finds_in_this_repository(part: str, monkeypa
     for pattern in ("*.py", "*.md", "t*_*.py", "**/__init__.py", "*/*.py", "*.{py,md}", "[a-c]*", "*"):
         expected = [name for name in rg(root, "--files", "-g", pattern) if name in everything]
         found = tree.all("Glob", pattern=pattern, head_limit=5000)
-        assert sorted(found.split("\n")) == (expected or [f"No file fits {pattern}."]), pattern
+        assert sorted(found.split("\n")) == (expected or [f"No file matches {pattern}."]), pattern
 
 
 LINES = [
@@ -464,7 +465,10 @@ def test_files_with_keys_are_left_out_unless_they_are_named(tmp_path: Path, monk
     tree = Tree(tmp_path, monkeypatch)
     keys: dict[str, str | bytes] = {"id_rsa": "KEY", "certs/server.key": "KEY", "keys/.ssh/config": "KEY"}
     tree.write({"a.py": "KEY", ".ignore": "!.ssh\n", **keys})
-    left = "[Left out, because it holds keys or passwords: certs/server.key and 2 more. Name it in path.]"
+    left = (
+        "[Left out, because they contain keys or passwords: certs/server.key and 2 more. To search a file, name it in "
+        "path.]"
+    )
     for mode in AVAILABLE:
         assert tree.one(mode, "Grep", pattern="KEY").text == f"a.py\n{left}"
         for name in keys:

@@ -50,7 +50,7 @@ async def test_what_is_found_in_a_page(tmp_path: Path, pattern: str, language: s
 
 async def test_a_pattern_must_be_one_in_the_language_that_was_asked_for(tmp_path: Path) -> None:
     write(tmp_path, {"page.html": PAGE})
-    with pytest.raises(ToolFailure, match="is none in javascript"):
+    with pytest.raises(ToolFailure, match="is invalid in javascript"):
         await search(tmp_path, "a { $$$A }", ScanScope(language="javascript"))
 
 

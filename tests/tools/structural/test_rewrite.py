@@ -148,7 +148,7 @@ async def test_the_limit_cuts_at_the_same_file_however_the_work_is_shared(tmp_pa
 @pytest.mark.parametrize(
     ("ops", "why"),
     [
-        ([], "There are no ops"),
+        ([], "ops is empty"),
         ([Op(" ", "x")], "The pattern is empty"),
         ([Op("log($A)", "note($B)")], r"\$B in the rewrite 'note\(\$B\)' is not captured"),
     ],

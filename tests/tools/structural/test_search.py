@@ -83,7 +83,7 @@ async def test_a_pattern_that_is_none_in_one_language_is_still_tried_in_others(t
     found = await search(tmp_path, '"a": $V')
     assert [match.path for match in found.matches] == ["b.yml"]
     assert found.skipped.counts == {"pattern": 1}
-    with pytest.raises(ToolFailure, match=r"is none in json\. Multiple AST nodes"):
+    with pytest.raises(ToolFailure, match=r"is invalid in json\. Multiple AST nodes"):
         await search(tmp_path, '"a": $V', ScanScope(language="json"))
 
 

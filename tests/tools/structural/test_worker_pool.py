@@ -60,7 +60,7 @@ async def test_a_file_on_which_a_worker_dies_is_named_and_the_rest_is_done() -> 
     looked = await examine_all(ScanRequest(".", ScanLimits(), "x"), files(*names), argv=ARGV)
     assert [each.path for each in looked] == names
     lost = {each.path: each.skipped.reason for each in looked if each.skipped}
-    assert lost == dict.fromkeys(("dies-early", "dies-late"), "the engine died of it, or took too long")
+    assert lost == dict.fromkeys(("dies-early", "dies-late"), "the engine crashed on the file, or took too long")
     assert all(each.count == 4 for each in looked if not each.skipped)
 
 
@@ -73,13 +73,13 @@ async def test_a_file_that_takes_too_long_is_given_up() -> None:
 async def test_a_worker_that_always_dies_is_not_started_for_every_file(tmp_path: Path) -> None:
     mark = tmp_path / "started"
     argv = (sys.executable, "-c", "import sys; open(sys.argv[1], 'a').write('.')", str(mark))
-    with pytest.raises(ToolFailure, match="ends as soon as it is started"):
+    with pytest.raises(ToolFailure, match="exits as soon as it is started"):
         await examine_all(ScanRequest(".", ScanLimits(), "x"), files(*map(str, range(200))), argv=argv)
     assert len(mark.read_text(encoding="utf-8")) <= 5 * (os.cpu_count() or 1)
 
 
 async def test_a_worker_that_cannot_be_started_is_a_failure(tmp_path: Path) -> None:
-    with pytest.raises(ToolFailure, match="cannot be run here"):
+    with pytest.raises(ToolFailure, match="cannot run on this machine"):
         await examine_all(
             ScanRequest(".", ScanLimits(), "x"), files(*map(str, range(200))), argv=[str(tmp_path / "gone")]
         )

@@ -1,6 +1,6 @@
 """Attacks on the proxy of a sandbox, or on the lack of one: each tries to reach a listener outside that is not allowed.
 
-Where there is no proxy, an attack connects by itself, which is also how it succeeds without a sandbox.
+Where no proxy is set, an attack connects by itself, which is also how it succeeds without a sandbox.
 """
 
 import os
