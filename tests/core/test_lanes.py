@@ -376,6 +376,25 @@ def test_a_deferred_claim_that_leaves_holds_nobody_back() -> None:
     assert len(table.locks) == 1
 
 
+@pytest.mark.spec("EXE-4")
+def test_a_deferred_nested_claim_gets_no_locks_when_another_claim_of_its_tree_is_deferred() -> None:
+    table = Table()
+    first = table.enter("first", writes("a.py"), ("agent", "1"))
+    nested = table.enter("nested", writes("b.py"), ("agent", "2", "n"))
+    # given a nested claim that waits for a place to run
+    table.locks.defer(nested)
+    # when a call of the message around it is deferred too
+    table.locks.defer(first)
+    # then the nested claim still waits for its place, ahead of the other one
+    assert not nested.holds
+    assert table.granted == []
+    assert table.locks.retry(nested)
+    table.locks.leave(nested)
+    assert table.locks.retry(first)
+    table.locks.leave(first)
+    assert len(table.locks) == 0
+
+
 def steps_of(work: Callable[[], object]) -> int:
     """Lines of the lock code that the work passes: a measure of its cost that no machine changes."""
     count = 0

@@ -103,7 +103,9 @@ class LockTable:
                     self._waiting.drop(other.number)
                     self._watched.stop(other)
                     self._overtake_waiting(other)
-                    if self._grant_or_watch(other):
+                    if other in self._deferred:
+                        self._waiting.put(other.number, other.locks)  # it waits for a place, not for locks
+                    elif self._grant_or_watch(other):
                         granted.append(other)
         for other in granted:
             other.granted(other.who)
