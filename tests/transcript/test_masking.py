@@ -534,6 +534,7 @@ def test_values_that_are_assigned_to_names_of_secrets_are_masked(after: str) -> 
         'DB_PASSWORD="my pass phrase 123"',
         "tool --token abcd1234efgh5678",
         "tool --api-key=abcd1234efgh5678 --verbose",
+        "tool --server-api-key=abcd1234efgh5678",
         "tool --client-secret abcd1234efgh5678",
     ],
 )

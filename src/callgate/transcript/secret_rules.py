@@ -150,7 +150,7 @@ _SPECIAL = (
     SecretRule("password", ("--password=", "--password "), rf"(--password[= ])(?={_SIGN}{{0,100}}?\d){_SIGN}{{8,}}"),
     SecretRule(
         "token",
-        ("-token ", "-token=", "--api-key", "-secret ", "-secret="),
+        ("-token ", "-token=", "-api-key ", "-api-key=", "-secret ", "-secret="),
         rf"(--(?:[a-z]+-)*(?:token|api-key|secret)[= ])(?={_SIGN}{{0,100}}?\d){_SIGN}{{12,}}",
     ),
     SecretRule("password", ("://",), _URL_PASSWORD),
