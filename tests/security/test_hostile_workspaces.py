@@ -34,6 +34,7 @@ SEED = int(os.environ.get("CALLGATE_ORACLE_SEED", "1"))
 COUNT = int(os.environ.get("CALLGATE_ORACLE_COUNT", "40"))
 SYSTEM = f"{os.path.dirname(sys.executable)}:/usr/local/bin:/usr/bin:/bin"
 LENGTH = 14
+MOST_MILLISECONDS = 20_000  # a command that waits for input must not hold up the run
 # Programs that run files of the workspace, and what a rule for them allows outside a sandbox.
 EXEMPT = {
     "make": {"make", "make+", "script", "script+"},
@@ -77,7 +78,7 @@ async def play(made: HostileWorkspace, config: Config, chosen: list[str], found:
 
 async def _session(made: HostileWorkspace, config: Config, chosen: list[str], found: Found, *, inside: bool) -> int:
     """Return the number of commands that were judged."""
-    model = ScriptedModel(*(turn(call("Bash", command=each)) for each in chosen), DONE)
+    model = ScriptedModel(*(turn(call("Bash", command=each, timeout=MOST_MILLISECONDS)) for each in chosen), DONE)
     asked, at = False, -1
     async with Session(model, [bash()], config=config) as session:
         async for event in session.send(Prompt("go")):
