@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from callgate.host.sandbox.attacks import ATTACKS
-from callgate.host.sandbox.proof import INDISPENSABLE, AttackOutcome, Proof
+from callgate.host.sandbox.sandbox import INDISPENSABLE, AttackOutcome, Proof
 from callgate.policy import sandbox_proofs as sandboxing
 from tests.cli.policy_kit import Person
 from tests.host.sandbox.kit import best

@@ -14,9 +14,8 @@ from callgate import Prompt, Session
 from callgate.config import Config
 from callgate.core.capabilities import SessionFacts, ToolFacts
 from callgate.core.ports import Run, Tool
-from callgate.host.sandbox.proof import INDISPENSABLE, AttackOutcome, Proof
 from callgate.host.sandbox.proven_sandbox import NONE_IN_FORCE, ProvenSandbox
-from callgate.host.sandbox.sandbox import Backend
+from callgate.host.sandbox.sandbox import INDISPENSABLE, AttackOutcome, Backend, Proof
 from callgate.policy import sandbox_proofs as sandboxing
 from callgate.policy.well_known import StandIn
 from callgate.testing import ScriptedModel, call, turn

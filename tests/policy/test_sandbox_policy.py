@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from callgate.host.sandbox import prover
-from callgate.host.sandbox.proof import INDISPENSABLE, AttackOutcome, Proof
-from callgate.host.sandbox.sandbox import Sandbox, SandboxRefused, missing
+from callgate.host.sandbox.sandbox import INDISPENSABLE, AttackOutcome, Proof, Sandbox, SandboxRefused, missing
 from callgate.policy import sandbox_proofs as sandboxing
 from callgate.policy.entries import RuleLine
 from callgate.policy.protected import held_names

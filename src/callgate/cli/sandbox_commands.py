@@ -12,8 +12,7 @@ from callgate.config import Config, load_config
 from callgate.formats.display import counted
 from callgate.host.environment import scrubbed
 from callgate.host.ports import Command, HostDecision
-from callgate.host.sandbox.proof import Proof
-from callgate.host.sandbox.sandbox import BACKENDS, SandboxRefused
+from callgate.host.sandbox.sandbox import BACKENDS, Proof, SandboxRefused
 from callgate.policy.sandbox_policy import workspace_sandbox
 from callgate.policy.sandbox_proofs import Proofs
 

@@ -31,17 +31,16 @@ import json, sys
 from pathlib import Path
 from callgate.host.sandbox.prover import prove, self_test
 from callgate.host.sandbox.sandbox import Sandbox
-from callgate.policy.allowed_hosts import proxy_rules
 folder = Path(sys.argv[2])
 if "--all-attacks" in sys.argv:
     from tests.host.sandbox.wide_arena import WideArena as Arena
 else:
-    from callgate.host.sandbox.arena import Arena
+    from callgate.host.sandbox.prover import Arena
 sandbox = Sandbox(sys.argv[1], folder)
 if "--self-test" in sys.argv:
     found = self_test(sandbox, folder)
 else:
-    found = prove(sandbox, folder, proxy_rules, arenas=Arena)
+    found = prove(sandbox, folder, arenas=Arena)
 rows = [[each.name, each.outcome, each.why] for each in found.outcomes]
 print(json.dumps({"fault": found.fault, "holds": found.holds, "rows": rows}))
 """

@@ -9,6 +9,5 @@ sandbox         Sandbox.wrap: converts a command into a command that runs inside
 proven_sandbox  a sandbox in use: where each command of a session runs, and which accesses were refused
 denied_access   detects refused accesses in the output of commands
 attacks         the attacks that prove a sandbox, and the program that runs them
-arena           the targets of the attacks, and the detection of successful attacks
 prover          runs the attacks outside and inside the sandbox and compares the results
 """

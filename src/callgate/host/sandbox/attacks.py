@@ -3,11 +3,10 @@
     attacks.py ARENA        (JSON: see ArenaFacts)
 
 It runs isolated and imports nothing of Callgate. It prints a line for each attack: ``name<TAB>did`` if the attack
-detected its success, ``name<TAB>tried`` if only the arena can detect it, ``name<TAB>failed<TAB>why`` if it failed, and
-``name<TAB>absent<TAB>why`` if the machine has nothing to attack.
+detected its success, ``name<TAB>tried`` if only the arena can detect it, and ``name<TAB>failed<TAB>why`` if it failed.
 
 Each attack has its own folders and does no harm to a machine on which it succeeds. The tests of the sandbox run about
-eighty more attacks with the same program.
+eighty more attacks in the same way.
 """
 
 import ctypes
@@ -25,23 +24,15 @@ ArenaFacts = dict[str, Any]
 """The data of an arena.
 
   outside, workspace  contain a folder for every attack
-  names               the names of the attacks to run; missing for all attacks
   victim              the pid of a process to attack
   victim_started      the start time of this process, which identifies it in another pid namespace
   token               the secret
   port, socket        listeners outside
-  allowed             the port of localhost that the proxy allows
-  rebound             a name that the proxy allows and that resolves to this machine
 """
 WORK_FILE = "works/file"
 """The file that the program writes first, in the workspace."""
 
 LIBC = ctypes.CDLL(None, use_errno=True)
-_PROXY = "HTTP_PROXY"
-
-
-class NothingToAttack(Exception):
-    """Raised if this machine lacks the target of an attack."""
 
 
 class Spot:
@@ -81,12 +72,6 @@ def create_outside(arena: ArenaFacts, at: Spot) -> None:
     write(os.path.join(at.outside, "created"))
 
 
-def write_over_symlink(arena: ArenaFacts, at: Spot) -> None:
-    link = os.path.join(at.free, "link")
-    os.symlink(at.target, link)
-    write(link)
-
-
 def write_over_leftover_descriptor(arena: ArenaFacts, at: Spot) -> None:
     for handle in range(3, 256):
         try:
@@ -97,12 +82,6 @@ def write_over_leftover_descriptor(arena: ArenaFacts, at: Spot) -> None:
 
 
 def write_kept(arena: ArenaFacts, at: Spot) -> None:
-    write(os.path.join(at.kept, "config"))
-
-
-def replace_kept(arena: ArenaFacts, at: Spot) -> None:
-    os.rename(at.kept, os.path.join(at.free, "old"))
-    os.mkdir(at.kept)
     write(os.path.join(at.kept, "config"))
 
 
@@ -118,10 +97,6 @@ def read_secret(arena: ArenaFacts, at: Spot) -> bool:
     return arena["token"] in read(at.secret)
 
 
-def read_environment_of_victim(arena: ArenaFacts, at: Spot) -> bool:
-    return arena["token"] in read(f"/proc/{arena['victim']}/environ")
-
-
 # ---- network --------------------------------------------------------------------------------------------------------
 
 
@@ -131,15 +106,6 @@ def connect_tcp(arena: ArenaFacts, at: Spot) -> None:
 
 def connect_unix(arena: ArenaFacts, at: Spot) -> None:
     send_name(socket.AF_UNIX, socket.SOCK_STREAM, short_path(arena["socket"]), at)
-
-
-def tunnel_to_host_not_allowed(arena: ArenaFacts, at: Spot) -> None:
-    tunnel(at, "localhost", arena["port"])
-
-
-def tunnel_to_name_of_own_machine(arena: ArenaFacts, at: Spot) -> None:
-    """Connect through the proxy to an allowed name that resolves to this machine."""
-    tunnel(at, arena["rebound"], arena["port"])
 
 
 # ---- processes ------------------------------------------------------------------------------------------------------
@@ -190,23 +156,14 @@ def write_kernel_setting(arena: ArenaFacts, at: Spot) -> bool:
     return True
 
 
-WALLS: Mapping[str, tuple[Attack, ...]] = {
-    "files outside the workspace": (write_outside, create_outside, write_over_symlink, write_over_leftover_descriptor),
-    "protected files": (write_kept, replace_kept, create_new),
-    "secrets": (read_secret, read_environment_of_victim),
-    "network": (connect_tcp, connect_unix, tunnel_to_host_not_allowed, tunnel_to_name_of_own_machine),
-    "processes": (signal_victim, type_into_terminal),
-    "kernel": (trace_child, new_user_namespace, make_file_with_rights_of_its_owner, write_kernel_setting),
+ATTACKS: Mapping[str, Attack] = {
+    each.__name__: each
+    for each in (
+        *(write_outside, create_outside, write_over_leftover_descriptor, write_kept, create_new, read_secret),
+        *(connect_tcp, connect_unix, signal_victim, type_into_terminal),
+        *(trace_child, new_user_namespace, make_file_with_rights_of_its_owner, write_kernel_setting),
+    )
 }
-"""The attacks on each kind of restriction."""
-
-ATTACKS: Mapping[str, Attack] = {each.__name__: each for attacks in WALLS.values() for each in attacks}
-
-SELF_TEST = (
-    *("write_outside", "create_outside", "write_kept", "create_new", "read_secret", "connect_tcp", "connect_unix"),
-    *("signal_victim", "trace_child"),
-)
-"""The attacks of the self-test, a few on each kind of restriction. All succeed on any machine without a sandbox."""
 
 
 # ---- steps of attacks -----------------------------------------------------------------------------------------------
@@ -235,41 +192,6 @@ def short_path(path: str) -> str:
     100 characters."""
     os.chdir(os.path.dirname(path))
     return os.path.basename(path)
-
-
-def proxy_port() -> int | None:
-    address = os.environ.get(_PROXY, "")
-    return int(address.rpartition(":")[2]) if address else None
-
-
-def tunnel(at: Spot, host: str, port: int, proxy: int | None = None) -> None:
-    """Open a tunnel through the proxy to this host, and send the name of the attack to the listener at ``port``.
-    Connect directly if there is no proxy, as outside a sandbox."""
-    proxy = proxy or proxy_port()
-    with socket.create_connection(("127.0.0.1", proxy or port), timeout=5) as channel:
-        if proxy:
-            channel.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
-            check_answer(channel)
-        channel.sendall(at.name.encode())
-
-
-def request(text: str) -> None:
-    """Send a request to the proxy and read the whole answer. Raise PermissionError if no proxy is set."""
-    proxy = proxy_port()
-    if proxy is None:
-        raise PermissionError("no proxy is set")
-    with socket.create_connection(("127.0.0.1", proxy), timeout=5) as channel:
-        channel.sendall(text.replace("\n", "\r\n").encode())
-        check_answer(channel)
-        while channel.recv(1000):
-            pass
-
-
-def check_answer(channel: socket.socket) -> None:
-    """Raise PermissionError unless the proxy answers with status 200."""
-    line = channel.recv(1000).decode(errors="replace").partition("\r\n")[0]
-    if line.split(" ")[1:2] != ["200"]:
-        raise PermissionError(line or "the connection was closed")
 
 
 def called(outcome: int) -> bool:
@@ -310,11 +232,9 @@ def in_child(work: Callable[[], object]) -> bool:
 
 
 def run_all(attacks: Mapping[str, Attack], arena: ArenaFacts) -> None:
-    """Check the accesses that a command in the sandbox needs; then run the attacks and print their outcomes."""
-    attacks = {name: attacks[name] for name in arena.get("names", attacks)}
+    """Write the file that a command in the sandbox can write; then run the attacks and print their outcomes."""
     with suppress(OSError):
         write(os.path.join(arena["workspace"], WORK_FILE), "works")
-        request(f"GET http://localhost:{arena['allowed']}/ HTTP/1.1\nHost: localhost:{arena['allowed']}\n\n")
     for row in _outcomes(attacks, arena):
         os.write(1, ("\t".join(row).replace("\n", " ") + "\n").encode(errors="replace"))
 
@@ -323,8 +243,6 @@ def _outcomes(attacks: Mapping[str, Attack], arena: ArenaFacts) -> Iterator[tupl
     for name, attack in attacks.items():
         try:
             outcome = attack(arena, Spot(arena, name))
-        except NothingToAttack as error:
-            yield name, "absent", str(error)
         except Exception as error:
             yield name, "failed", f"{type(error).__name__}: {error}"
         else:

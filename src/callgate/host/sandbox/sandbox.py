@@ -18,6 +18,7 @@ from callgate.host.sandbox.proxy_line import PORT, SET_BY_PYTHON, ProxyLine
 from callgate.host.sandbox.seccomp import MACHINES, filter_for
 from callgate.words.errors import CallgateError
 from callgate.words.late_pattern import late_pattern
+from callgate.words.noun import noun
 
 Backend = Literal["bubblewrap", "namespaces", "landlock", "seatbelt"]
 BACKENDS: Mapping[Backend, str] = {
@@ -172,6 +173,53 @@ def missing(backend: Backend) -> str | None:
     if backend == "bubblewrap":
         return None if bubblewrap_program() else f"bwrap is not installed: {bubblewrap.INSTALL}"
     return None if sys.executable else "the path of the Python interpreter is unknown"
+
+
+INDISPENSABLE = frozenset(
+    ("write_outside", "create_outside", "write_kept", "create_new", "read_secret", "connect_tcp", "connect_unix")
+)
+"""Attacks that succeed on any machine without a sandbox. A proof requires that they were tried."""
+
+
+@noun
+class AttackOutcome:
+    """The outcome of one attack: ``held`` if the sandbox stopped the attack, ``escaped`` if not, and ``untried`` if
+    the attack does not succeed on this machine without a sandbox either."""
+
+    name: str
+    outcome: Literal["held", "escaped", "untried"]
+    why: str = ""
+
+
+@noun
+class Proof:
+    """The outcomes of all attacks on one backend.
+
+    fault  the reason why the attacks could not be run; empty if they were run
+    """
+
+    backend: Backend
+    outcomes: tuple[AttackOutcome, ...] = ()
+    fault: str = ""
+
+    @property
+    def holds(self) -> bool:
+        return not self.why_not
+
+    @property
+    def escaped(self) -> tuple[AttackOutcome, ...]:
+        return tuple(each for each in self.outcomes if each.outcome == "escaped")
+
+    @property
+    def why_not(self) -> str:
+        """The reason why the sandbox is not proven; empty if it is proven."""
+        if self.fault:
+            return self.fault
+        if self.escaped:
+            return f"{len(self.escaped)} escape tests succeeded: {', '.join(each.name for each in self.escaped[:5])}"
+        held = {each.name for each in self.outcomes if each.outcome == "held"}
+        not_run = ", ".join(sorted(INDISPENSABLE - held))
+        return f"escape tests not run: {not_run}" if not_run else ""
 
 
 def bubblewrap_program() -> str | None:

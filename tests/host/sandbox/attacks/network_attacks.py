@@ -4,8 +4,8 @@ import os
 import socket
 import subprocess
 
-from callgate.host.sandbox.attacks import ArenaFacts, NothingToAttack, Spot, send_name, short_path
-from tests.host.sandbox.attacks.table import attack
+from callgate.host.sandbox.attacks import ArenaFacts, Spot, send_name, short_path
+from tests.host.sandbox.attacks.table import NothingToAttack, attack
 
 
 @attack

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 if __name__ == "__main__":
@@ -23,4 +24,8 @@ SOURCES = (ROOT, SRC)
 assert all((kernel_attacks, network_attacks, proxy_attacks, reading_attacks, writing_attacks))
 
 if __name__ == "__main__":
-    run_all(ALL_ATTACKS, json.loads(sys.argv[1]))
+    arena = json.loads(sys.argv[1])
+    host = f"localhost:{arena['allowed']}"
+    with suppress(OSError):
+        proxy_attacks.request(f"GET http://{host}/ HTTP/1.1\nHost: {host}\n\n")
+    run_all(ALL_ATTACKS, arena)

@@ -7,8 +7,43 @@ import os
 import socket
 import stat
 
-from callgate.host.sandbox.attacks import ArenaFacts, Spot, proxy_port, request, tunnel
+from callgate.host.sandbox.attacks import ArenaFacts, Spot
 from tests.host.sandbox.attacks.table import attack
+
+
+def proxy_port() -> int | None:
+    address = os.environ.get("HTTP_PROXY", "")
+    return int(address.rpartition(":")[2]) if address else None
+
+
+def tunnel(at: Spot, host: str, port: int, proxy: int | None = None) -> None:
+    """Open a tunnel through the proxy to this host, and send the name of the attack to the listener at ``port``.
+    Connect directly if there is no proxy, as outside a sandbox."""
+    proxy = proxy or proxy_port()
+    with socket.create_connection(("127.0.0.1", proxy or port), timeout=5) as channel:
+        if proxy:
+            channel.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
+            check_answer(channel)
+        channel.sendall(at.name.encode())
+
+
+def request(text: str) -> None:
+    """Send a request to the proxy and read the whole answer. Raise PermissionError if no proxy is set."""
+    proxy = proxy_port()
+    if proxy is None:
+        raise PermissionError("no proxy is set")
+    with socket.create_connection(("127.0.0.1", proxy), timeout=5) as channel:
+        channel.sendall(text.replace("\n", "\r\n").encode())
+        check_answer(channel)
+        while channel.recv(1000):
+            pass
+
+
+def check_answer(channel: socket.socket) -> None:
+    """Raise PermissionError unless the proxy answers with status 200."""
+    line = channel.recv(1000).decode(errors="replace").partition("\r\n")[0]
+    if line.split(" ")[1:2] != ["200"]:
+        raise PermissionError(line or "the connection was closed")
 
 
 def _ask(arena: ArenaFacts, at: Spot, text: str) -> None:
@@ -18,6 +53,17 @@ def _ask(arena: ArenaFacts, at: Spot, text: str) -> None:
         return
     with socket.create_connection(("127.0.0.1", arena["port"]), timeout=5) as channel:
         channel.sendall(at.name.encode())
+
+
+@attack
+def tunnel_to_host_not_allowed(arena: ArenaFacts, at: Spot) -> None:
+    tunnel(at, "localhost", arena["port"])
+
+
+@attack
+def tunnel_to_name_of_own_machine(arena: ArenaFacts, at: Spot) -> None:
+    """Connect through the proxy to an allowed name that resolves to this machine."""
+    tunnel(at, arena["rebound"], arena["port"])
 
 
 @attack

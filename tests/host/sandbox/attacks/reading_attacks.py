@@ -2,8 +2,13 @@
 
 import os
 
-from callgate.host.sandbox.attacks import ArenaFacts, NothingToAttack, Spot, read
-from tests.host.sandbox.attacks.table import attack
+from callgate.host.sandbox.attacks import ArenaFacts, Spot, read
+from tests.host.sandbox.attacks.table import NothingToAttack, attack
+
+
+@attack
+def read_environment_of_victim(arena: ArenaFacts, at: Spot) -> bool:
+    return arena["token"] in read(f"/proc/{arena['victim']}/environ")
 
 
 @attack

@@ -10,6 +10,10 @@ ALL_ATTACKS: dict[str, Attack] = {**ATTACKS}
 """Complete when ``program`` is imported."""
 
 
+class NothingToAttack(Exception):
+    """Raised if this machine lacks the target of an attack."""
+
+
 def attack(function: Attack) -> Attack:
     ALL_ATTACKS[function.__name__] = function
     return function

@@ -7,6 +7,20 @@ from tests.host.sandbox.attacks.table import X86, attack
 
 
 @attack
+def write_over_symlink(arena: ArenaFacts, at: Spot) -> None:
+    link = os.path.join(at.free, "link")
+    os.symlink(at.target, link)
+    write(link)
+
+
+@attack
+def replace_kept(arena: ArenaFacts, at: Spot) -> None:
+    os.rename(at.kept, os.path.join(at.free, "old"))
+    os.mkdir(at.kept)
+    write(os.path.join(at.kept, "config"))
+
+
+@attack
 def truncate_outside(arena: ArenaFacts, at: Spot) -> None:
     os.truncate(at.target, 0)
 
