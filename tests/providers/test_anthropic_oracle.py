@@ -14,8 +14,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic_core import from_json
 
 from callgate.providers.anthropic import Anthropic as Ours
-from callgate.providers.anthropic_faults import TYPES
-from callgate.providers.anthropic_stream import STOPS
+from callgate.providers.anthropic_stream import STOPS, TYPES
 from callgate.words.messages import CallPart, Message, Opaque, Text, Thinking, Usage
 from callgate.words.model import MessageEnded, Request
 from tests.profiles import fewer

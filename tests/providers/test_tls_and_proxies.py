@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.providers.pool import ConnectionPool
+from callgate.providers.exchange import ConnectionPool
 from callgate.testing import ManualClock, settle
 from tests.providers.clients import failed, is_whole, model_on, streamed
 from tests.providers.servers import Answer, FakeServer, Reply, writer

@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from json import dumps
 from typing import Any, Final, cast
 
-from callgate.providers.anthropic_faults import NAME, http_error
 from callgate.providers.anthropic_messages import BlockMemo, MessageBlocks, container
-from callgate.providers.anthropic_stream import AnthropicParser
-from callgate.providers.deferred_tools import defined_before
+from callgate.providers.anthropic_stream import NAME, AnthropicParser, http_error
+from callgate.providers.content_pieces import defined_before
 from callgate.providers.family import HttpPost, ModelFacts, StreamParser
 from callgate.providers.request_json import (
     RequestMemo,

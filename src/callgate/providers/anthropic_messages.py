@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
-from callgate.providers.anthropic_faults import NAME
-from callgate.providers.content_pieces import ContentPiece, pieces
-from callgate.providers.deferred_tools import defined_in
+from callgate.providers.anthropic_stream import NAME
+from callgate.providers.content_pieces import ContentPiece, defined_in, pieces
 from callgate.providers.family import ModelFacts
 from callgate.providers.request_json import RequestMemo, Written, encode_json, safe_name
 from callgate.words.messages import CallPart, Content, Message, Opaque, Part, ResultPart, Thinking

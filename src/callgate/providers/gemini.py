@@ -10,8 +10,7 @@ from urllib.parse import quote
 
 from callgate.providers.family import HttpPost, ModelFacts, StreamParser
 from callgate.providers.gemini_contents import Contents, ContentsMemo, is_old
-from callgate.providers.gemini_faults import NAME, http_error
-from callgate.providers.gemini_stream import GeminiParser
+from callgate.providers.gemini_stream import NAME, GeminiParser, http_error
 from callgate.providers.request_json import (
     Written,
     add_own_fields,

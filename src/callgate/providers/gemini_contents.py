@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from callgate.providers.content_pieces import pieces
 from callgate.providers.family import ModelFacts
-from callgate.providers.gemini_faults import NAME
+from callgate.providers.gemini_stream import NAME
 from callgate.providers.request_json import RequestMemo, Written, encode_json, safe_name
 from callgate.words.messages import CallPart, Message, Opaque, Part, ResultPart, Thinking
 from callgate.words.model import ToolSpec

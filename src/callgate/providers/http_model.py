@@ -13,13 +13,11 @@ from typing import cast
 from callgate._version import __version__
 from callgate.core.ports import Clock
 from callgate.providers.addresses import base_url
-from callgate.providers.answer_check import failure
-from callgate.providers.exchange import Exchange, fault_of_exception
+from callgate.providers.connection import Watchdog
+from callgate.providers.exchange import ConnectionPool, Exchange, failure, fault_of_exception
 from callgate.providers.family import Family, HttpPost, ModelFacts, ServerEvent, StreamParser
 from callgate.providers.fault_table import fault_of
-from callgate.providers.pool import ConnectionPool
 from callgate.providers.sse import ServerEventReader
-from callgate.providers.watchdog import Watchdog
 from callgate.providers.wire_recording import REMOVED, WireRecorder, WireTape
 from callgate.words.errors import ModelError
 from callgate.words.late_pattern import late_pattern

@@ -37,9 +37,9 @@ from callgate.words.model import (
 )
 
 if TYPE_CHECKING:
+    from callgate.providers.exchange import ConnectionPool
     from callgate.providers.http_model import HttpModel
     from callgate.providers.model_setup import SetupOption
-    from callgate.providers.pool import ConnectionPool
     from callgate.providers.replay import ReplayModel
     from callgate.providers.wire_recording import WireRecorder
 
@@ -188,13 +188,13 @@ class ModelSource:
         is_reported = facts.abilities.context_from.startswith(REPORTED)
         notes = [] if facts.known or is_reported else [self.catalogue.unknown_model_notice(model, facts)]
         try:
+            from callgate.providers.exchange import ConnectionPool
             from callgate.providers.http_model import (  # imports the network modules
                 IDLE_SECONDS,
                 LOCAL_IDLE_SECONDS,
                 HttpModel,
                 secrets_of,
             )
-            from callgate.providers.pool import ConnectionPool
         except ImportError as error:
             raise UsageError(f'{error.name} is needed for real models: pip install "callgate[app]"') from None
         if self._pool is None:  # all models share certificates and connections

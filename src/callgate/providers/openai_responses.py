@@ -7,8 +7,7 @@ from functools import partial
 from itertools import accumulate, chain
 from typing import Any
 
-from callgate.providers.content_pieces import ContentPiece, pieces
-from callgate.providers.deferred_tools import defined_in
+from callgate.providers.content_pieces import ContentPiece, defined_in, pieces
 from callgate.providers.family import HttpPost, Json, ModelFacts, StreamParser
 from callgate.providers.openai_responses_stream import FAMILY, LENGTHS, TEXT_FIELDS, THOUGHTS, ResponsesParser
 from callgate.providers.openai_shared import (
