@@ -16,9 +16,8 @@ from callgate.assembly.serving import served_session
 from callgate.config import load_config
 from callgate.core.ports import Run
 from callgate.mcp_server.http import HttpServer, listen, names_of
-from callgate.mcp_server.served_session import ServedSession
+from callgate.mcp_server.served_session import IDLE, ServedSession, ServedSessions
 from callgate.mcp_server.server import Context, McpToolServer
-from callgate.mcp_server.sessions import IDLE, ServedSessions
 from callgate.tools.tool import schema_tool
 from callgate.words.errors import ToolFailure
 from callgate.words.messages import Image, Resource, Text

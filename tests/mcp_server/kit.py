@@ -13,9 +13,8 @@ from mcp_types import CallToolResult, ElicitResult, TextContent
 from callgate import Store
 from callgate.config import load_config
 from callgate.core.ports import Tool
-from callgate.mcp_server.served_session import session_opener
+from callgate.mcp_server.served_session import ServedSessions, session_opener
 from callgate.mcp_server.server import McpToolServer
-from callgate.mcp_server.sessions import ServedSessions
 
 ERAS = ("legacy", "auto")
 """The handshake of the versions up to 2025-11-25, and the modern protocol."""

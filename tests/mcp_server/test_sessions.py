@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from callgate import tool
-from callgate.mcp_server.served_session import ServedSession
-from callgate.mcp_server.sessions import MOST_SESSIONS, ServedSessions
+from callgate.mcp_server.served_session import MOST_SESSIONS, ServedSession, ServedSessions
 from tests.mcp_server.kit import bench, run
 
 pytestmark = pytest.mark.spec("MCP-5")

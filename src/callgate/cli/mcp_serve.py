@@ -18,8 +18,7 @@ from callgate.cli.command_rows import CommandMisuse
 from callgate.cli.mcp_commands import PORT, TOKEN
 from callgate.cli.text_output import say
 from callgate.config import Config, load_config
-from callgate.mcp_server.served_session import session_opener
-from callgate.mcp_server.sessions import IDLE, ServedSessions
+from callgate.mcp_server.served_session import IDLE, ServedSessions, session_opener
 from callgate.words.errors import UsageError
 
 if TYPE_CHECKING:

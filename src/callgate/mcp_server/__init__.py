@@ -1,7 +1,6 @@
 """The server ``callgate mcp serve``: MCP clients call the tools of a workspace. See docs/decisions/0046.
 
-    served_session  the session of one client
-    sessions        the sessions of all clients, by connection
+    served_session  the sessions of all clients, by connection
     questions       questions as forms, and the answers in forms
     protocol        tools and results as types of the protocol
     server          the handlers of client requests, for old and modern protocol versions

@@ -17,7 +17,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from callgate.mcp_server.sessions import ServedSessions
+from callgate.mcp_server.served_session import ServedSessions
 from callgate.words.errors import UsageError
 
 PATH = "/mcp"

@@ -33,8 +33,7 @@ from callgate import __version__
 from callgate.formats.display import visible
 from callgate.mcp_server.protocol import missing_id, result_of, tools_of
 from callgate.mcp_server.questions import AskedQuestions, answer_of, hash_of, message_of, schema_of, unasked
-from callgate.mcp_server.served_session import ServedCall, ServedSession
-from callgate.mcp_server.sessions import ServedSessions
+from callgate.mcp_server.served_session import ServedCall, ServedSession, ServedSessions
 from callgate.words.calls import Result
 from callgate.words.decisions import Question
 from callgate.words.events import CallProgressed
