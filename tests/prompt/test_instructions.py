@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from callgate.prompt.instructions import LARGEST_FILE, find_instructions
-from callgate.prompt.prompt_part import PromptPart
+from callgate.prompt.system_prompt import PromptPart
 
 
 def found(root: Path, own: Path | None = None, *, trusted: bool = True) -> list[PromptPart]:

@@ -5,8 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from callgate.prompt.prompt_part import PromptPart, SystemPrompt, enclosed
-from callgate.prompt.system_prompt import OWN_FILE, SECTIONS, PromptFacts, PromptWishes, build_prompt
+from callgate.prompt.system_prompt import (
+    OWN_FILE,
+    SECTIONS,
+    PromptFacts,
+    PromptPart,
+    PromptWishes,
+    SystemPrompt,
+    build_prompt,
+    enclosed,
+)
 from callgate.tools.builtin import BUILTIN
 from callgate.words.errors import UsageError
 from callgate.words.modes import MODES

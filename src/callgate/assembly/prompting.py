@@ -6,8 +6,7 @@ from pathlib import Path
 from callgate.config import Config
 from callgate.prompt.environment_facts import describe_environment
 from callgate.prompt.instructions import find_instructions
-from callgate.prompt.prompt_part import PromptPart, SystemPrompt
-from callgate.prompt.system_prompt import PromptFacts, PromptWishes, build_prompt
+from callgate.prompt.system_prompt import PromptFacts, PromptPart, PromptWishes, SystemPrompt, build_prompt
 from callgate.words.modes import Mode
 from callgate.words.noun import noun
 

@@ -65,7 +65,7 @@ class ContextGauge:
 
     def _fixed_kinds(self) -> dict[ShareKind, int]:
         """Return the number of characters of each: the system prompt, its instructions, the tools and the skills."""
-        from callgate.prompt.prompt_part import enclosed_length  # loaded when a person asks for the use
+        from callgate.prompt.system_prompt import enclosed_length  # loaded when a person asks for the use
         from callgate.tools.skills import SKILL
 
         system, specs = self._opened.equipment.system, self._specs()

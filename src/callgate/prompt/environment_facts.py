@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from callgate.formats.display import visible
-from callgate.prompt.prompt_part import enclosed
+from callgate.prompt.system_prompt import enclosed
 
 _UNDER_WAY = {
     "MERGE_HEAD": "a merge",

@@ -12,7 +12,7 @@ from pathlib import Path
 from callgate.formats.display import visible_page
 from callgate.host.files import read_regular
 from callgate.prompt.environment_facts import repository_top
-from callgate.prompt.prompt_part import PromptPart, enclosed
+from callgate.prompt.system_prompt import PromptPart, enclosed
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
 LARGEST_FILE = 40_000
