@@ -13,10 +13,9 @@ from httpx2 import ASGITransport, AsyncClient
 from callgate import Nesting, Session
 from callgate.assembly.servers import KeptSecrets
 from callgate.mcp.forms import form_fields, shown_address
-from callgate.mcp.mcp_names import tool_names
 from callgate.mcp.server_config import ServerConfig, read_text
 from callgate.mcp.server_tool import described
-from callgate.mcp.tool_definitions import MOST_TOOLS, read_definition
+from callgate.mcp.tool_definitions import MOST_TOOLS, read_definition, tool_names
 from callgate.mcp_server.http import HttpServer, names_of
 from callgate.testing import PlainTool, ScriptedModel, call, say, turn
 from callgate.words.events import CallSettled, QuestionAsked

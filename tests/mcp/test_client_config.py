@@ -9,8 +9,8 @@ import pytest
 from callgate.assembly.options import ServerFlags
 from callgate.assembly.servers import server_configs
 from callgate.config import Config, load_config
-from callgate.mcp.mcp_names import is_valid, server_name, tool_names
 from callgate.mcp.server_config import as_entry, read_file, read_text
+from callgate.mcp.tool_definitions import is_valid, server_name, tool_names
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.rules import server_of
 from callgate.policy.trust import Trust

@@ -10,9 +10,8 @@ import pytest
 from callgate import Session, Store
 from callgate.assembly.agent import agent_session
 from callgate.host.local import LocalHost
-from callgate.mcp.late_servers import is_late
 from callgate.mcp.server_config import ServerConfig
-from callgate.mcp.server_list import ServerList
+from callgate.mcp.server_list import ServerList, is_late
 from callgate.testing import ManualClock, PlainRun, ScriptedModel, call, say, turn
 from callgate.tui.fold import ConversationFold
 from callgate.tui.render import Painter, PlainFace

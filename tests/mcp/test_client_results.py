@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from callgate.mcp.server_context import ServerLimits
-from callgate.mcp.server_results import message_content, result_of
+from callgate.mcp.server_requests import message_content, result_of
 from callgate.mcp.server_tool import prompts_of
 from callgate.mcp.tool_definitions import read_definition
 from callgate.words.errors import ToolFailure

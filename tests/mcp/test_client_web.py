@@ -98,7 +98,7 @@ def test_a_long_list_is_parsed_in_a_thread_and_what_the_loop_parses_is_bounded(
 @pytest.mark.spec("MCP-3")
 def test_events_are_given_whole_and_large_ones_lighter(monkeypatch: pytest.MonkeyPatch) -> None:
     httpx2 = pytest.importorskip("httpx2")
-    from callgate.mcp import http_bodies
+    from callgate.mcp import http_transport
     from callgate.mcp.stdio_transport import message_rate
 
     types = pytest.importorskip("mcp_types")
@@ -123,12 +123,12 @@ def test_events_are_given_whole_and_large_ones_lighter(monkeypatch: pytest.Monke
             )
             for at in range(0, len(whole), 1_000):
                 yield whole[at : at + 1_000]
-            yield b"data: no mess" + b"x" * http_bodies.LARGE
+            yield b"data: no mess" + b"x" * http_transport.LARGE
 
         async def aclose(self) -> None: ...
 
     async def main() -> bytes:
-        return b"".join([piece async for piece in http_bodies.BoundedStream(Pieces(), message_rate(), events=True)])
+        return b"".join([piece async for piece in http_transport.BoundedStream(Pieces(), message_rate(), events=True)])
 
     small, _, rest = asyncio.run(main()).partition(b"id: 7\n")
     assert small == b'event: message\r\ndata: {"a": 1}\r\n\r\n: ping\n\ndata: 1\rdata: 2\r\r'
@@ -142,7 +142,7 @@ def test_events_are_given_whole_and_large_ones_lighter(monkeypatch: pytest.Monke
 @pytest.mark.spec("MCP-3")
 def test_a_stream_of_many_events_is_read_more_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
     httpx2 = pytest.importorskip("httpx2")
-    from callgate.mcp.http_bodies import BoundedStream
+    from callgate.mcp.http_transport import BoundedStream
     from callgate.mcp.rate_limit import RateLimit
 
     class Counting(RateLimit):
@@ -171,7 +171,7 @@ def test_a_stream_of_many_events_is_read_more_slowly(monkeypatch: pytest.MonkeyP
         assert [piece async for piece in BoundedStream(Flood(), rate, events=True)]
         return rate.spent
 
-    monkeypatch.setattr("callgate.mcp.http_bodies.asyncio.sleep", sleep)
+    monkeypatch.setattr("callgate.mcp.http_transport.asyncio.sleep", sleep)
     assert int(asyncio.run(main())) == 1_001  # the events, and a little for their bytes
     assert len(paused) == 10
 
@@ -213,7 +213,7 @@ def test_streams_are_opened_again_within_a_rate_and_calls_do_not_wait(monkeypatc
 @pytest.mark.spec("MCP-3")
 def test_a_large_body_that_is_not_one_message_becomes_a_short_one_that_is_refused() -> None:
     pytest.importorskip("httpx2")
-    from callgate.mcp.http_bodies import LARGE, lighter_message
+    from callgate.mcp.http_transport import LARGE, lighter_message
 
     blank, message = b" " * LARGE, b'{"jsonrpc":"2.0","method":"a","params":{"b":"\\ud800"}}'
     for body in (b"[" + blank + b"]", b"[" + message + blank + b"]", message + blank, b"[1]" + blank, blank):
@@ -343,7 +343,7 @@ def test_a_refusal_is_named_and_an_old_server_is_told_from_it(tmp_path: Path, st
 @pytest.mark.spec("MCP-3")
 def test_a_compressed_answer_is_refused() -> None:
     httpx2 = pytest.importorskip("httpx2")
-    from callgate.mcp.http_bodies import TooLarge, bound_body
+    from callgate.mcp.http_transport import TooLarge, bound_body
     from callgate.mcp.stdio_transport import message_rate
 
     async def main() -> None:

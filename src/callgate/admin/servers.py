@@ -15,11 +15,11 @@ from callgate.host.files import read_regular, replace_file
 from callgate.host.local import LocalHost
 from callgate.mcp import OWN_FILE, PROJECT_FILE
 from callgate.mcp.approvals import ApprovedDefinitions
-from callgate.mcp.mcp_names import server_name
 from callgate.mcp.server import Server
 from callgate.mcp.server_config import LARGEST, ServerConfig, ServerConfigs, as_entry, read_file, read_server
 from callgate.mcp.server_context import ServerContext, ServerLimits, ServerState
 from callgate.mcp.server_list import ServerList
+from callgate.mcp.tool_definitions import server_name
 from callgate.policy.trust import Trusted
 from callgate.words.decisions import AskedField, FieldAnswer, Origin
 from callgate.words.errors import CallgateError, ToolFailure, UsageError

@@ -1,16 +1,15 @@
 """Client for servers of the Model Context Protocol. The gate decides calls of their tools like all other calls.
 
 server_config     parse the configuration of servers from files and flags
-mcp_names         make the names of servers and tools valid and unique
-tool_definitions  limit, clean and compare the definitions of tools
+tool_definitions  limit, clean and compare the definitions of tools; make their names valid and unique
 approvals         store approved definitions in the data folder; ask about changed ones
-server            keep one server connected; ``server_requests`` sends requests, ``server_questions`` asks the user
-server_tool       the tools and prompts of a server; ``server_results`` converts answers to Results
-server_list       all servers of a session as a source of tools; ``late_servers`` for servers that are not connected yet
+server            keep one server connected; ``server_questions`` asks the user the questions of the server
+server_requests   send requests to a server, and convert the answers to Results
+server_tool       the tools and prompts of a server
+server_list       all servers of a session as a source of tools, also while they are being connected
 resource_tools    the tools ListMcpResources and ReadMcpResource
 server_context    the state of a server, and what it needs from the session
 link              the connection on the SDK, over ``stdio_transport`` or ``http_transport``
-http_bodies       limit HTTP answers before the SDK parses them
 forms             convert forms of servers to questions; ``oauth`` logs in; ``server_log`` writes the log file
 mcp_feature       the feature ``mcp`` of a session
 

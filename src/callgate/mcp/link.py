@@ -68,7 +68,7 @@ class Link:
         self._log = log
         self._uris: list[str] = []
         self._listening: asyncio.Task[None] | None = None
-        # The SDK validates with regular expressions that may run forever; see ``server_results``.
+        # The SDK validates with regular expressions that may run forever; see ``server_requests``.
         setattr(client.session, "validate_tool_result", _unchecked)  # noqa: B010
 
     @property

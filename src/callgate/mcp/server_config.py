@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeGuard, cast
 from urllib.parse import urlsplit
 
 from callgate.host.files import read_regular
-from callgate.mcp.mcp_names import server_name
+from callgate.mcp.tool_definitions import server_name
 from callgate.words.decisions import Origin
 from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import nothing, noun

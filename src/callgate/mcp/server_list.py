@@ -1,16 +1,184 @@
-"""All servers of a session as one source of tools, which change while the session runs."""
+"""All servers of a session as one source of tools, which change while the session runs.
+
+While servers are being connected, the model can wait for them with a tool, and calls of their tools wait in the gate.
+"""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from callgate.core.ports import Target, Tool, Unknown
-from callgate.mcp.late_servers import WAIT, EarlyTool, WaitingTool, absent, is_late, late_ones, prefix_of
+from callgate.core.capabilities import ToolFacts, facts_of
+from callgate.core.ports import Case, Check, Hooked, Run, Target, Tool, Unknown, Verdict
 from callgate.mcp.resource_tools import READ, login_tool, resource_tools
 from callgate.mcp.server import Server
 from callgate.mcp.server_config import ServerConfig
 from callgate.mcp.server_context import ServerContext
+from callgate.mcp.server_tool import ServerTool
+from callgate.tools.arguments import Arguments
+from callgate.tools.tool import tool
 from callgate.tools.toolbox import unknown
+from callgate.tools.wrappers import Named
+from callgate.words.arguments import Accepted, Rejected
+from callgate.words.calls import Result
+from callgate.words.changes import ChangeSet
+from callgate.words.decisions import Allow
+from callgate.words.errors import ToolFailure
+from callgate.words.model import ToolSpec
+from callgate.words.traits import Traits, shared
+
+WAIT = "WaitForMcpServers"
+_CHECK = "MCP connection"
+_DESCRIPTION = Path(__file__).with_name("wait_for_servers.md").read_text(encoding="utf-8").strip()
+
+
+def is_late(server: Server) -> bool:
+    """Return True until the first attempt to connect the server has succeeded or failed."""
+    return server.state.status == "connecting" and not server.state.reason
+
+
+def late_ones(servers: Mapping[str, Server]) -> list[Server]:
+    return [each for each in servers.values() if is_late(each)]
+
+
+def prefix_of(server: str) -> str:
+    """Return the prefix of a server's tool names, ``mcp__server__``."""
+    return f"mcp__{server}__"
+
+
+class WaitingTool(Named):
+    """The tool ``WaitForMcpServers``. It is offered while servers are still connecting at the start of a session."""
+
+    def __init__(self, servers: Mapping[str, Server]) -> None:
+        late = [each.name for each in late_ones(servers)]
+        self._expects = tuple(map(prefix_of, late))
+
+        async def wait_for_servers() -> str:
+            await asyncio.gather(*(each.settled() for each in servers.values()))
+            lines = (f"{each.name}: {_state(each)}" for each in servers.values())
+            return "\n".join(lines)
+
+        made = tool(
+            wait_for_servers,
+            name=WAIT,
+            description=_DESCRIPTION.format(", ".join(late) or "none"),
+            title="Wait for MCP servers",
+            effects="none",
+            locks=shared,
+            search_hint=f"tools of {' '.join(late)}",
+        )
+        super().__init__(made, WAIT)
+
+    @property
+    def facts(self) -> ToolFacts:
+        return replace(super().facts, expects=self._expects)
+
+
+class EarlyTool:
+    """A tool of a server that is connecting. A call waits in the gate until the server is connected. Then the call is
+    judged by the definition from the server, and sent; see ``connection_check``.
+
+    awaited  the ids of the calls for which ``connection_check`` has found the tool
+    """
+
+    aliases: tuple[str, ...] = ()
+    previews = False
+
+    def __init__(self, name: str, server: Server, awaited: set[str]) -> None:
+        self._server = server
+        self._awaited = awaited
+        self._fallback = ToolSpec(name, "", {"type": "object"})
+        self._any = Arguments(self._fallback.parameters)
+
+    @property
+    def _found(self) -> ServerTool | None:
+        return next((each for each in self._server.tools if each.spec.name == self._fallback.name), None)
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self._fallback if self._found is None else self._found.spec
+
+    @property
+    def facts(self) -> ToolFacts:
+        return ToolFacts() if self._found is None else facts_of(self._found)
+
+    def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
+        return self._any.read(raw) if self._found is None else self._found.read(raw)
+
+    def traits(self, arguments: Mapping[str, Any]) -> Traits:
+        unknown = Traits("mutating", server=self._server.name)
+        return unknown if self._found is None else self._found.traits(arguments)
+
+    async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
+        raise ToolFailure(f"{self.spec.name} has no preview")
+
+    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
+        await self._server.settled()
+        found, is_awaited = self._found, run.call_id in self._awaited
+        self._awaited.discard(run.call_id)
+        if found is None or not is_awaited:
+            missing = absent(self._server) or f"The MCP server {self._server.name} has no tool {self._fallback.name}."
+            text = missing if found is None else "Call the tool again."
+            return Result.failed("tool_error", f"Nothing was sent. {text}", effects="none")
+        read = found.read(arguments)
+        if isinstance(read, Rejected):
+            text = f"The arguments of {found.spec.name} are not valid: {'; '.join(read.errors)}"
+            return Result.failed("invalid_arguments", text, effects="none")
+        return await found.run(read.arguments, run)
+
+
+def connection_check(
+    servers: Mapping[str, Server], awaited: set[str], waits: Callable[[str, str], None] = lambda call_id, text: None
+) -> Check:
+    """Return the check that waits until the server of a call is connected, before other checks judge the call. If the
+    connected server does not have the tool, the call is allowed, because an EarlyTool then sends nothing.
+
+    waits  a callback that receives the id of a waiting call and a text for the user
+    """
+
+    def judge(case: Case) -> Awaitable[Verdict | Hooked] | None:
+        its = (each for name, each in servers.items() if case.name.startswith(prefix_of(name)) and is_late(each))
+        server = next(its, None)
+        return None if server is None else wait(server, case)
+
+    async def wait(server: Server, case: Case) -> Verdict | Hooked:
+        waits(case.call_id, f"waits for the MCP server {server.name}")
+        await server.settled()
+        if all(each.spec.name != case.name for each in server.tools):
+            return Allow(_CHECK, f"nothing is sent: {server.state.status}")
+        awaited.add(case.call_id)
+        read = case.tool.read(case.arguments)
+        if isinstance(read, Rejected):
+            return Allow(_CHECK, "nothing is sent: the arguments are not valid")
+        return Hooked(_CHECK, arguments=read.arguments)  # judge the call with the traits of the tool
+
+    return Check(_CHECK, judge)
+
+
+def absent(server: Server) -> str:
+    """Return why the tools of a server are missing and what to do next; an empty string if the server is connected."""
+    state = server.state
+    if state.status == "connected":
+        return ""
+    next_step = {
+        "connecting": "It is being tried again: wait, or go on without it.",
+        "needs login": f"mcp__{server.name}__log_in asks the user to log in.",
+    }.get(state.status, f"The user can connect it with /mcp reconnect {server.name}; go on without it, or ask.")
+    why = f"{state.status}: {state.reason}" if state.reason else state.status
+    return f"The MCP server {server.name} is not connected ({why}). {next_step}"
+
+
+async def settled(servers: Mapping[str, Server], tools: Sequence[str]) -> None:
+    """Wait until the first attempt to connect each server of these tools has succeeded or failed."""
+    wanted = [each for name, each in servers.items() if any(tool.startswith(prefix_of(name)) for tool in tools)]
+    await asyncio.gather(*(each.settled() for each in wanted))
+
+
+def _state(server: Server) -> str:
+    state = server.state
+    return f"{state.status}, {state.tools} tools. {state.reason}".rstrip()
+
 
 Raw = str | Mapping[str, Any]
 

@@ -7,8 +7,7 @@ from typing import Any
 from callgate.core.capabilities import ToolFacts
 from callgate.core.ports import Run
 from callgate.mcp.approvals import ApprovedDefinitions, concern_about
-from callgate.mcp.mcp_names import is_valid, tool_names
-from callgate.mcp.tool_definitions import Definition, clean, read_definition
+from callgate.mcp.tool_definitions import Definition, clean, is_valid, read_definition, tool_names
 from callgate.tools.jsonschema import SchemaError
 from callgate.tools.schema_tool import SchemaTool
 from callgate.tools.tool_names import title_from
