@@ -9,8 +9,7 @@ from callgate import Prompt, Session, shared, tool
 from callgate.conversation.ports import Model
 from callgate.core.ports import Tool
 from callgate.words.calls import Result
-from callgate.words.events import CallSettled, Event, StatusChanged
-from callgate.words.session_event import AgentPath
+from callgate.words.events import AgentPath, CallSettled, Event, StatusChanged
 
 TOOLS = [tool(function, effects="none", locks=shared) for function in FUNCTIONS.values()]
 PLAIN_TOOLS = [tool(function, effects="none") for function in FUNCTIONS.values()]

@@ -11,7 +11,7 @@ from callgate.features import (
     search_feature,
     staging_feature,
 )
-from callgate.words.session_event import AgentPath
+from callgate.words.events import AgentPath
 
 _MODELS = ("models", "open_model", "fallback", "cheap", "price", "cache", "options", "request_limits")
 _LIMITS = {"limits": "run", "settings": "calls", "rerun_safe": "rerun_safe"}

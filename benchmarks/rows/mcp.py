@@ -16,7 +16,7 @@ from callgate.mcp.server_config import ServerConfig
 from callgate.mcp.server_context import ServerContext
 from callgate.mcp.server_list import ServerList
 from callgate.testing import PlainRun
-from callgate.words.arguments import Accepted
+from callgate.words.calls import Accepted
 from callgate.words.decisions import Origin
 
 SERVER = Path(__file__).parents[2] / "tests" / "mcp" / "client_raw_server.py"

@@ -14,8 +14,7 @@ from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal, Record
 from callgate.host.local import LocalHost
 from callgate.testing import ScriptedModel, call, say, turn
-from callgate.words.events import Durable, Event, StatusChanged, TurnEnded
-from callgate.words.session_event import AgentPath
+from callgate.words.events import AgentPath, Durable, Event, StatusChanged, TurnEnded
 
 LIMIT = 200.0
 """Bytes a call; nothing is expected to stay but the odd counter."""

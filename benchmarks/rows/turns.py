@@ -12,8 +12,7 @@ from benchmarks.scripts import DONE
 from benchmarks.work import TOOLS
 from callgate import Prompt, Session
 from callgate.testing import ScriptedModel, call, say, turn
-from callgate.words.events import Event, TurnEnded
-from callgate.words.session_event import AgentPath
+from callgate.words.events import AgentPath, Event, TurnEnded
 
 LIMIT = 1.2
 EARLY = 10

@@ -15,8 +15,7 @@ from collections import Counter
 from callgate import Event, Prompt, QuestionAsked, Session, SessionLimits
 from callgate.formats.jsonable import to_json
 from callgate.tools.builtin.ast_edit import ast_edit
-from callgate.words.events import CallProgressed, CallSettled, TurnEnded
-from callgate.words.session_event import AgentPath
+from callgate.words.events import AgentPath, CallProgressed, CallSettled, TurnEnded
 from examples.demo import killed, rewrite
 from examples.demo.shop import Shop, rules, store
 from examples.demo.stage import READY

@@ -16,10 +16,9 @@ from callgate.words.events import CallDecided, CallSettled, MessageAdded, RunEnd
 from callgate.words.inputs import Rewind, SetTitle
 from callgate.words.messages import Message, Part, Text
 from callgate.words.model import Abilities, ToolChoice
-from callgate.words.notices import FeatureRecorded
 from callgate.words.noun import noun
 from callgate.words.traits import Traits
-from callgate.words.turns import TurnCause
+from callgate.words.turns import FeatureRecorded, TurnCause
 from tests.sessions import with_event
 
 NAME = "dummy"

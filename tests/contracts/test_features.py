@@ -28,7 +28,7 @@ from callgate.session.user_questions import questions_feature
 from callgate.staging.workspace import workspace_feature
 from callgate.testing import PlainTool, PlainToolbox, ScriptedModel, check_feature, run_virtual
 from callgate.words.events import CallProgressed, TurnEnded
-from callgate.words.notices import FeatureRecorded
+from callgate.words.turns import FeatureRecorded
 
 DEFERRED = PlainToolbox(PlainTool("Extra"))
 FEATURES = (

@@ -12,7 +12,7 @@ from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
 from callgate.tools.tool import tool
 from callgate.words.events import Durable, Forked, MessageAdded, RunEnded, TurnStarted
 from callgate.words.inputs import Compact, Continue, Rewind, SetMode
-from callgate.words.notices import NoticeAdded, NoticeDelivered
+from callgate.words.turns import NoticeAdded, NoticeDelivered
 
 ANY = turn(say("ok"))
 PLAIN, URGENT = "The build has ended.", "The agent has ended."

@@ -18,8 +18,7 @@ from callgate.testing import (
     PlainToolbox,
     run_virtual,
 )
-from callgate.words.arguments import Accepted, Rejected
-from callgate.words.calls import Result, ToolCall
+from callgate.words.calls import Accepted, Rejected, Result, ToolCall
 from callgate.words.decisions import Allow, Ask, Confirmation
 from callgate.words.events import (
     CallArrived,

@@ -15,8 +15,7 @@ from callgate.host.sandbox.proven_sandbox import ProvenSandbox
 from callgate.host.sandbox.sandbox import Backend
 from callgate.policy.sandbox_policy import profile_for
 from callgate.tools.builtin.bash import BashTool, bash
-from callgate.words.arguments import Accepted
-from callgate.words.calls import Result
+from callgate.words.calls import Accepted, Result
 from tests.host.sandbox.kit import LINUX, sandbox_of, visible_folder
 from tests.tools.fake_run import FakeRun
 

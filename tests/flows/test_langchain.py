@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from callgate import Session, ToolFailure, from_langchain
 from callgate.testing import PlainRun, ScriptedModel, call, say, turn
-from callgate.words.arguments import Accepted
+from callgate.words.calls import Accepted
 from callgate.words.errors import ToolDefinitionError
 
 

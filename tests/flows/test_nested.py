@@ -11,6 +11,7 @@ from callgate.core.ports import Run
 from callgate.testing import MemoryHost, PlainTool, ScriptedModel, call, say, turn
 from callgate.words.decisions import Choice, Pattern
 from callgate.words.events import (
+    AgentPath,
     CallArrived,
     CallDecided,
     CallSettled,
@@ -18,10 +19,10 @@ from callgate.words.events import (
     Event,
     InputRefused,
     QuestionAnswered,
+    SessionEvent,
     StatusChanged,
 )
 from callgate.words.inputs import Compact, Rewind
-from callgate.words.session_event import AgentPath, SessionEvent
 from callgate.words.traits import Traits, shared
 from tests.flows.kit import Workspace
 from tests.sessions import grouped_session

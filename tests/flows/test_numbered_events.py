@@ -6,9 +6,8 @@ from callgate import Event, Session, Store
 from callgate.conversation.reply import EventStream
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.words.event_table import EVENTS
-from callgate.words.events import MessageAdded, RunEnded
+from callgate.words.events import MessageAdded, RunEnded, SessionEvent
 from callgate.words.inputs import Rewind
-from callgate.words.session_event import SessionEvent
 from tests.flows.kit import Workspace
 
 DURABLE = tuple(cls for cls, row in EVENTS.items() if row.on != "nothing")

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from callgate.formats.jsonable import from_json, to_json, to_sparse
 from callgate.words import calls, decisions, messages
 from callgate.words import events as facts
-from callgate.words.arguments import Repair
-from callgate.words.calls import Artifact, Display, Edited, Result, Status, ToolCall
+from callgate.words.calls import Artifact, Display, Edited, Repair, Result, Status, ToolCall
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.decisions import (
     Allow,

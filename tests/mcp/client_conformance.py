@@ -16,7 +16,7 @@ from callgate.assembly.servers import KeptSecrets
 from callgate.mcp.server import Server
 from callgate.mcp.server_config import OAuthClient, ServerConfig
 from callgate.mcp.server_context import ServerLimits
-from callgate.words.arguments import Accepted
+from callgate.words.calls import Accepted
 from callgate.words.decisions import AskedField, FieldAnswer
 from callgate.words.errors import ToolFailure
 from tests.mcp.client_kit import OWN, place_in, use

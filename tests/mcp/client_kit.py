@@ -16,8 +16,7 @@ from callgate.mcp.server_config import ServerConfig
 from callgate.mcp.server_context import ServerContext
 from callgate.mcp.server_list import ServerList
 from callgate.testing.plain import PlainRun
-from callgate.words.arguments import Accepted
-from callgate.words.calls import Result
+from callgate.words.calls import Accepted, Result
 from callgate.words.decisions import AskedField, FieldAnswer, Origin
 
 HERE = Path(__file__).parent

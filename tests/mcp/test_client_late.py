@@ -16,8 +16,7 @@ from callgate.testing import ManualClock, PlainRun, ScriptedModel, call, say, tu
 from callgate.tui.fold import ConversationFold
 from callgate.tui.render import Painter, PlainFace
 from callgate.tui.theme import Theme
-from callgate.words.arguments import Accepted
-from callgate.words.calls import Result
+from callgate.words.calls import Accepted, Result
 from callgate.words.events import CallProgressed, Event, MessageAdded, QuestionAsked
 from callgate.words.inputs import Answer, Continue
 from tests.mcp.client_kit import place_in, raw

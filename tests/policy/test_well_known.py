@@ -6,7 +6,7 @@ import pytest
 
 from callgate.policy.well_known import TABLE, StandIn, patched
 from callgate.testing import PlainRun, run_virtual
-from callgate.words.arguments import Accepted, Rejected
+from callgate.words.calls import Accepted, Rejected
 from callgate.words.declared import KINDS, Declared
 from callgate.words.errors import ToolFailure
 from callgate.words.traits import Locks, Traits, exclusive, reads, writes

@@ -15,8 +15,7 @@ from callgate.core.executor import BareExecutor
 from callgate.core.ports import Case, Check, Run, Verdict
 from callgate.host.clock import LoopClock
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox
-from callgate.words.arguments import Accepted, Rejected
-from callgate.words.calls import Result, Status, ToolCall
+from callgate.words.calls import Accepted, Rejected, Result, Status, ToolCall
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.decisions import Allow, Ask, Confirmation, Deny, Question
 from callgate.words.errors import ToolFailure

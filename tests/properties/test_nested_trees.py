@@ -19,12 +19,10 @@ from callgate.testing import MemoryHost, PlainTool, PlainToolbox, ScriptedModel,
 from callgate.testing.script import raw_call
 from callgate.words.decisions import Allow, Origin
 from callgate.words.errors import StateError
-from callgate.words.events import AgentSpent, Event
+from callgate.words.events import AgentPath, AgentSpent, Event, spent_in
 from callgate.words.inputs import Interrupt, Prompt
 from callgate.words.limits import LoopLimits
 from callgate.words.messages import Usage
-from callgate.words.session_event import AgentPath
-from callgate.words.spending import spent_in
 from callgate.words.traits import Traits, shared, writes
 from tests.flows.test_nested_restrictions import AllowingGate
 from tests.profiles import fewer

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from callgate.tools.arguments import Arguments
-from callgate.words.arguments import Accepted
+from callgate.words.calls import Accepted
 from tests.rows import rows
 
 CORPUS = Path(__file__).parents[1] / "data" / "security" / "tool_args.jsonl"

@@ -27,7 +27,7 @@ from callgate.testing import (
     check_toolbox,
     run_virtual,
 )
-from callgate.words.arguments import Accepted, Rejected
+from callgate.words.calls import Accepted, Rejected
 from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Allow, Choice
 from callgate.words.events import Durable

@@ -18,8 +18,7 @@ from callgate.testing import (
     run_virtual,
     settle,
 )
-from callgate.words.arguments import Accepted, Rejected
-from callgate.words.calls import Result
+from callgate.words.calls import Accepted, Rejected, Result
 from callgate.words.changes import ChangeSet
 from callgate.words.errors import ToolFailure
 from callgate.words.traits import Traits, exclusive

@@ -11,8 +11,7 @@ from callgate.core.capabilities import SessionFacts
 from callgate.host.local import LocalHost
 from callgate.testing import ManualClock
 from callgate.tools.builtin.bash import BashTool, bash
-from callgate.words.arguments import Accepted
-from callgate.words.calls import Result
+from callgate.words.calls import Accepted, Result
 from tests.tools.fake_run import FakeRun
 
 GATE = "mkfifo never; exec 8<>never; "

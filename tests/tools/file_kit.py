@@ -11,8 +11,7 @@ import pytest
 from callgate.core.ports import Host, Tool
 from callgate.host.local import LocalHost
 from callgate.tools.builtin import builtin_tools
-from callgate.words.arguments import Accepted
-from callgate.words.calls import Result
+from callgate.words.calls import Accepted, Result
 from callgate.words.changes import ChangeSet
 from callgate.words.errors import ToolFailure
 from tests.tools.fake_run import FakeRun

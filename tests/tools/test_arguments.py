@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.tools.arguments import Arguments
-from callgate.words.arguments import Accepted, Rejected
+from callgate.words.calls import Accepted, Rejected
 from tests.rows import rows
 
 SCHEMA = {

@@ -19,8 +19,7 @@ from callgate.tools.staging import UNAVAILABLE, PendingAction, serving
 from callgate.tools.structural.scan import rewrite
 from callgate.tools.structural.scan_types import Op, ScanLimits
 from callgate.tools.toolbox import Toolbox
-from callgate.words.arguments import Accepted, Rejected
-from callgate.words.calls import Result
+from callgate.words.calls import Accepted, Rejected, Result
 from callgate.words.changes import ChangeSet
 from callgate.words.errors import ToolFailure
 from callgate.words.traits import reads

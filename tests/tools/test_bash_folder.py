@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from callgate.tools.commands import command_call
-from callgate.words.arguments import Accepted
+from callgate.words.calls import Accepted
 from tests.rows import rows
 from tests.tools.bash_kit import Shell, shell
 from tests.tools.fake_run import FakeRun

@@ -23,7 +23,7 @@ from callgate.core.ports import Run
 from callgate.tools.parameters import Parameters, read_parameters
 from callgate.tools.signature import read_signature
 from callgate.tools.tool import FunctionTool, tool
-from callgate.words.arguments import Accepted, Rejected
+from callgate.words.calls import Accepted, Rejected
 from callgate.words.errors import ToolDefinitionError
 from tests.rows import rows
 from tests.tools.fake_run import FakeRun

@@ -12,7 +12,7 @@ from callgate.core.capabilities import SessionFacts, ToolFacts, facts_of
 from callgate.tools.builtin import BUILTIN, builtin_tools, specs
 from callgate.tools.builtin.shipped import shipped_tools
 from callgate.tools.session_state import WORKING_FOLDER
-from callgate.words.arguments import Accepted
+from callgate.words.calls import Accepted
 from tests.house.tree import ROOT
 
 PROBE = """

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from callgate import tool
-from callgate.words.arguments import Accepted, Rejected
+from callgate.words.calls import Accepted, Rejected
 
 
 class Cat(BaseModel):

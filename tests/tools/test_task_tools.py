@@ -10,8 +10,7 @@ from callgate.host.tasks import BackgroundTask
 from callgate.testing import MemoryHost, settle
 from callgate.tools.builtin.task_output import task_output
 from callgate.tools.builtin.task_stop import task_stop
-from callgate.words.arguments import Accepted, Rejected
-from callgate.words.calls import Result
+from callgate.words.calls import Accepted, Rejected, Result
 from callgate.words.errors import ToolFailure
 from tests.tools.fake_run import FakeRun
 

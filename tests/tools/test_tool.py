@@ -18,8 +18,7 @@ from callgate.core.ports import Host, Run, Tool
 from callgate.host.threads import Threads
 from callgate.tools.author_functions import Progress
 from callgate.tools.tool import FunctionTool, schema_tool, tool
-from callgate.words.arguments import Accepted, Rejected
-from callgate.words.calls import Result
+from callgate.words.calls import Accepted, Rejected, Result
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.decisions import Choice
 from callgate.words.errors import ToolDefinitionError, ToolFailure

@@ -10,13 +10,13 @@ from callgate.conversation.ledger import Ledger
 from callgate.staging.state import State
 from callgate.transcript.codec import TYPES, Encoder, read_head, read_line
 from callgate.transcript.masking import Masker
-from callgate.words import events, notices, turns
+from callgate.words import events, turns
 from callgate.words.event_table import EVENTS
 from callgate.words.events import Durable, Event
-from callgate.words.notices import FeatureRecorded, NoticeAdded, NoticeDelivered
+from callgate.words.turns import FeatureRecorded, NoticeAdded, NoticeDelivered
 from tests.formats.test_jsonable import EVENTS as EXAMPLES
 
-OWN = (events.__name__, notices.__name__, turns.__name__)
+OWN = (events.__name__, turns.__name__)
 
 
 def test_every_class_of_events_has_a_row_and_is_durable_as_its_row_says() -> None:

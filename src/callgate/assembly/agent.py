@@ -41,8 +41,7 @@ from callgate.tools.toolbox import Toolbox
 from callgate.tools.wrappers import Merged
 from callgate.words.decisions import Origin
 from callgate.words.errors import UsageError
-from callgate.words.events import CallArrived, Event, MetadataSet, TurnStarted
-from callgate.words.session_event import AgentPath
+from callgate.words.events import AgentPath, CallArrived, Event, MetadataSet, TurnStarted
 
 if TYPE_CHECKING:
     from callgate.mcp.server_list import ServerList

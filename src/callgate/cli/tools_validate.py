@@ -15,7 +15,7 @@ from callgate.cli.json_lines import UnusableLine, answer_lines, json_input
 from callgate.cli.text_output import out
 from callgate.tools.arguments import Arguments
 from callgate.tools.jsonschema import SchemaError
-from callgate.words.arguments import Rejected
+from callgate.words.calls import Rejected
 
 
 def validate(jsonl: bool, file: str | None) -> int:

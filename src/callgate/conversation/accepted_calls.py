@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from callgate.conversation.reminders import UnmadeCall
 from callgate.conversation.written_calls import THOUGHTS, WrittenCall, WrittenCalls, find_written_calls, json_calls
 from callgate.core.ports import Target, ToolSource
-from callgate.words.arguments import Accepted
+from callgate.words.calls import Accepted
 from callgate.words.errors import in_words
 from callgate.words.messages import CallPart, ResultPart, Text
 from callgate.words.model import Abilities, Request

@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from callgate.words.errors import UsageError
-from callgate.words.notices import FeatureRecorded
 from callgate.words.noun import nothing, noun
+from callgate.words.turns import FeatureRecorded
 
 if TYPE_CHECKING:
     from callgate.conversation.allowance import Price

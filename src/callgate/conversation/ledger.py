@@ -10,10 +10,10 @@ from callgate.words import events
 from callgate.words.calls import CODES, Status
 from callgate.words.endings import ENDINGS, RunReason
 from callgate.words.errors import StateError
+from callgate.words.events import spent_in
 from callgate.words.messages import Message, Spent, Text, Usage
 from callgate.words.model import WHOLE, RunOptions, WantedEffort
 from callgate.words.modes import MODES, Mode
-from callgate.words.spending import spent_in
 from callgate.words.turns import CONTINUING_REASONS, INJECTED
 
 LONGEST_NUMBER = 12

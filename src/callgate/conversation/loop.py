@@ -13,16 +13,8 @@ from callgate.conversation.recovery import Recovery
 from callgate.conversation.reminders import CONTINUE_TEXT, UnmadeCall, broken_off, called_by, remind, reminder
 from callgate.conversation.turn import Turn
 from callgate.core.executor import CallExecutor
+from callgate.words import events
 from callgate.words.endings import RunReason
-from callgate.words.events import (
-    MessageAdded,
-    Noted,
-    Paused,
-    PromptDequeued,
-    PromptQueued,
-    RunEnded,
-    TurnEnded,
-)
 from callgate.words.limits import LoopLimits
 from callgate.words.messages import Message, Part, Text
 from callgate.words.model import RequestLimits, RunOptions, StopReason
@@ -79,10 +71,10 @@ class Loop:
         self._interrupt: str | None = None
         self._left = False
 
-    async def run(self) -> RunEnded | None:
+    async def run(self) -> events.RunEnded | None:
         """Run turns to the end of the run, record the end and return it. Return None if the run was left open in the
         record."""
-        stop: RunEnded | None = None
+        stop: events.RunEnded | None = None
         options = self._record.ledger.options
         self.allowance.begin(None if options is None else options.budget, self._out_of_time)
         try:
@@ -99,7 +91,7 @@ class Loop:
         self._record.write(stop)
         return stop
 
-    async def _take_turn(self) -> RunEnded | None:
+    async def _take_turn(self) -> events.RunEnded | None:
         """Run one turn. Return the end of the run. If the run continues, set the cause of the next turn and return
         None."""
         self._lead_in()
@@ -114,9 +106,9 @@ class Loop:
             self._left = True
             return None
         for note in self.allowance.spend(ended.spent):
-            self._record.write(Noted(self._now(), note, "warning"))
+            self._record.write(events.Noted(self._now(), note, "warning"))
         follows = await self._after(turn, ended)
-        if isinstance(follows, RunEnded):
+        if isinstance(follows, events.RunEnded):
             return follows
         self._cause = follows
         return self._paused()
@@ -172,7 +164,7 @@ class Loop:
         return None
 
     def say(
-        self, parts: tuple[Part, ...], queued: PromptQueued | None = None, options: RunOptions | None = None
+        self, parts: tuple[Part, ...], queued: events.PromptQueued | None = None, options: RunOptions | None = None
     ) -> None:
         """Record a message of the user. ``queued`` is the queued prompt from which the message was made."""
         self._cause = "prompt"
@@ -188,7 +180,7 @@ class Loop:
         The calls are cancelled, unless one of them has the trait ``interrupt="block"``.
         """
         number = self._record.ledger.queued + 1
-        self._record.write(PromptQueued(self._now(), f"q{number}", (Text(text),), steers=True))
+        self._record.write(events.PromptQueued(self._now(), f"q{number}", (Text(text),), steers=True))
         if self._turn is not None and not self._turn.is_of_program:
             self._turn.executor.steer()
 
@@ -218,7 +210,7 @@ class Loop:
 
     # ---- before a request ---------------------------------------------------------------------------------------
 
-    async def _hindrance(self) -> RunEnded | None:
+    async def _hindrance(self) -> events.RunEnded | None:
         """Return the end of the run if an interrupt, a limit or too long a history forbids a request, otherwise
         None."""
         ledger, features = self._record.ledger, self._features
@@ -237,7 +229,7 @@ class Loop:
             return self._ended("interrupted")
         return self._limit() if refusal is None else self._ended("context_full", refusal)
 
-    def _limit(self) -> RunEnded | None:
+    def _limit(self) -> events.RunEnded | None:
         reached = self.allowance.reached(self._model)
         if reached is None:
             return None
@@ -312,7 +304,7 @@ class Loop:
 
     # ---- after a turn -------------------------------------------------------------------------------------------
 
-    async def _after(self, turn: Turn, ended: TurnEnded) -> TurnCause | RunEnded:
+    async def _after(self, turn: Turn, ended: events.TurnEnded) -> TurnCause | events.RunEnded:
         if self._interrupt is None and not self._left:
             await self._features.after_turn(ended)
         if ended.reason in ("calls", "answered"):
@@ -347,7 +339,7 @@ class Loop:
             case "interrupted" | "stopped":
                 return self._ended(ended.reason, ended.detail)
 
-    async def _held_back(self, turn: Turn) -> TurnCause | RunEnded:
+    async def _held_back(self, turn: Turn) -> TurnCause | events.RunEnded:
         """Return the cause of the next turn after a failure that the user does not see, or the end of the run."""
         assert turn.error is not None
         if turn.remedy == "shorten":
@@ -355,23 +347,23 @@ class Loop:
         self._words = broken_off(turn.error, turn.affected)
         return "retried"
 
-    def _not_made(self, unmade: UnmadeCall) -> TurnCause | RunEnded:
+    def _not_made(self, unmade: UnmadeCall) -> TurnCause | events.RunEnded:
         """Return the cause of the turn in which the model repeats a refused call, or the end of the run."""
         if not unmade.advice or self._unmade >= _MOST_UNMADE:
             return self._ended("call_not_made", unmade.reason)
         self._unmade += 1
         note = f"a tool call in the answer was not made ({unmade.reason}); the model was asked to repeat it"
-        self._record.write(Noted(self._now(), note))
+        self._record.write(events.Noted(self._now(), note))
         self._words = reminder(f"Nothing was run: {unmade.reason}. {unmade.advice}")
         return "unmade"
 
-    async def _shortened(self, detail: str) -> TurnCause | RunEnded:
+    async def _shortened(self, detail: str) -> TurnCause | events.RunEnded:
         shorter = await self._interruptible(self._features.too_long(self._model))
         if shorter or self._interrupt is not None or self._left:
             return "compacted"
         return self._ended("context_full", detail)
 
-    async def _truncated(self, turn: Turn, ended: TurnEnded) -> TurnCause | RunEnded:
+    async def _truncated(self, turn: Turn, ended: events.TurnEnded) -> TurnCause | events.RunEnded:
         """Return the cause of the next turn after an incomplete message, or the end of the run."""
         if turn.resumed:
             return "continued"  # a crash cut it off
@@ -399,7 +391,7 @@ class Loop:
         self._raised = True
         return True
 
-    async def _before_end(self) -> TurnCause | RunEnded:
+    async def _before_end(self) -> TurnCause | events.RunEnded:
         """Return the end of the run, or the cause of another turn: a hook, a queued message, or an unused token
         budget."""
         because = await self._features.ending(again=self._held_up > 0)
@@ -416,12 +408,12 @@ class Loop:
                 f"the end of the run was prevented {self._limits.held_up} times, which is the limit, so the run "
                 f"ends now: {because}"
             )
-            self._record.write(Noted(self._now(), note, "warning"))
+            self._record.write(events.Noted(self._now(), note, "warning"))
             return done
         self._words = reminder(because)
         return "hook"
 
-    def _paused(self) -> RunEnded | None:
+    def _paused(self) -> events.RunEnded | None:
         ledger, limits = self._record.ledger, self._limits
         if self._left:
             return None
@@ -431,13 +423,13 @@ class Loop:
             reason = f"{ledger.denied} calls in this session were denied"
         else:
             return None
-        self._record.write(Paused(self._now(), reason))
+        self._record.write(events.Paused(self._now(), reason))
         return self._ended("paused", reason)
 
     # ---- parts --------------------------------------------------------------------------------------------------
 
     @property
-    def _steers(self) -> list[PromptQueued]:
+    def _steers(self) -> list[events.PromptQueued]:
         return [queued for queued in self._record.ledger.waiting.values() if queued.steers]
 
     def _say_steers(self) -> None:
@@ -445,13 +437,13 @@ class Loop:
             self._say(queued.parts, queued)
 
     def _say(
-        self, parts: tuple[Part, ...], queued: PromptQueued | None = None, options: RunOptions | None = None
+        self, parts: tuple[Part, ...], queued: events.PromptQueued | None = None, options: RunOptions | None = None
     ) -> None:
         message = Message(f"u{self._record.ledger.added + 1}", "user", parts)
         waited = None if queued is None else queued.id
-        self._record.write(MessageAdded(self._now(), message, queued=waited, options=options))
+        self._record.write(events.MessageAdded(self._now(), message, queued=waited, options=options))
         if queued is not None:
-            self._record.write(PromptDequeued(self._now(), queued.id, "delivered"))
+            self._record.write(events.PromptDequeued(self._now(), queued.id, "delivered"))
 
     async def _interruptible(self, work: Coroutine[Any, Any, T]) -> T | None:
         """Await a coroutine between two turns. Return None if the coroutine was interrupted."""
@@ -463,8 +455,10 @@ class Loop:
             task.cancel()
         return None if task.cancelled() else task.result()
 
-    def _ended(self, reason: RunReason, detail: str = "", kind: str = "", *, retryable: bool = False) -> RunEnded:
-        return RunEnded(self._now(), reason, detail, kind=kind, retryable=retryable)
+    def _ended(
+        self, reason: RunReason, detail: str = "", kind: str = "", *, retryable: bool = False
+    ) -> events.RunEnded:
+        return events.RunEnded(self._now(), reason, detail, kind=kind, retryable=retryable)
 
     def _now(self) -> float:
         return self.equipment.host.clock.now()

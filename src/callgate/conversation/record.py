@@ -11,9 +11,8 @@ from callgate.conversation.ports import Drafted, Journal
 from callgate.core.ports import Maybe
 from callgate.core.record import CallRecord, OwnListener
 from callgate.words.decisions import Confirmation
-from callgate.words.events import Durable, MessageAdded
+from callgate.words.events import AgentPath, Durable, MessageAdded
 from callgate.words.messages import Message
-from callgate.words.session_event import AgentPath
 
 T = TypeVar("T")
 

@@ -8,18 +8,17 @@ from weakref import finalize
 
 from callgate.conversation.record import Record
 from callgate.core.sizes import merged_progress
-from callgate.words.events import CallProgressed, Event, QuestionAnswered, QuestionAsked, SessionStatus
-from callgate.words.session_event import AgentPath, SessionEvent
+from callgate.words import events
 
 T = TypeVar("T", covariant=True)
-AT_REST: tuple[SessionStatus, ...] = ("idle", "waiting_confirmation", "paused", "closed")
+AT_REST: tuple[events.SessionStatus, ...] = ("idle", "waiting_confirmation", "paused", "closed")
 
 
 class EventSource(Protocol):
     """Protocol of the session from which an EventStream reads events."""
 
     @property
-    def status(self) -> SessionStatus: ...
+    def status(self) -> events.SessionStatus: ...
 
     @property
     def record(self) -> Record: ...
@@ -37,7 +36,7 @@ class _Unread:
 
     __slots__ = ("found", "position")
 
-    def __init__(self, position: int, found: SessionEvent) -> None:
+    def __init__(self, position: int, found: events.SessionEvent) -> None:
         self.position = position
         self.found = found
 
@@ -45,33 +44,33 @@ class _Unread:
 class _Feed:
     """A queue of unread events. Progress events are merged by call until an event of another kind is added."""
 
-    __slots__ = ("_progress", "_record", "_waiting", "_wanted", "events")
+    __slots__ = ("_progress", "_record", "_waiting", "_wanted", "unread")
 
-    def __init__(self, record: Record, wanted: Callable[[AgentPath, Event], bool]) -> None:
-        self.events: deque[_Unread] = deque()
-        self._progress: dict[tuple[AgentPath, str], _Unread] = {}  # since the last event of another kind
+    def __init__(self, record: Record, wanted: Callable[[events.AgentPath, events.Event], bool]) -> None:
+        self.unread: deque[_Unread] = deque()
+        self._progress: dict[tuple[events.AgentPath, str], _Unread] = {}  # since the last event of another kind
         self._record = record
         self._wanted = wanted
         self._waiting: list[asyncio.Future[None]] = []
 
     def pop(self) -> _Unread:
-        unread = self.events.popleft()
-        if isinstance(unread.found.event, CallProgressed):
+        unread = self.unread.popleft()
+        if isinstance(unread.found.event, events.CallProgressed):
             self._progress.pop((unread.found.path, unread.found.event.call_id), None)
         return unread
 
-    def add(self, path: AgentPath, number: int, event: Event) -> None:
+    def add(self, path: events.AgentPath, number: int, event: events.Event) -> None:
         if not self._wanted(path, event):
             return
-        unread = _Unread(self._record.position, SessionEvent(path, number, event))
-        if isinstance(event, CallProgressed):
+        unread = _Unread(self._record.position, events.SessionEvent(path, number, event))
+        if isinstance(event, events.CallProgressed):
             earlier = self._progress.setdefault((path, event.call_id), unread)
-            if earlier is not unread and isinstance(earlier.found.event, CallProgressed):
-                earlier.found = SessionEvent(path, number, merged_progress(earlier.found.event, event))
+            if earlier is not unread and isinstance(earlier.found.event, events.CallProgressed):
+                earlier.found = events.SessionEvent(path, number, merged_progress(earlier.found.event, event))
                 return
         else:
             self._progress.clear()
-        self.events.append(unread)
+        self.unread.append(unread)
         while self._waiting:
             waiting = self._waiting.pop()
             if not waiting.done():
@@ -95,9 +94,9 @@ class EventStream(Generic[T]):
     def __init__(
         self,
         session: EventSource,
-        ending: tuple[SessionStatus, ...],
-        value: Callable[[SessionEvent], T],
-        wanted: Callable[[AgentPath, Event], bool] = lambda path, event: True,
+        ending: tuple[events.SessionStatus, ...],
+        value: Callable[[events.SessionEvent], T],
+        wanted: Callable[[events.AgentPath, events.Event], bool] = lambda path, event: True,
         *,
         after: int | None = None,
     ) -> None:
@@ -118,11 +117,11 @@ class EventStream(Generic[T]):
     async def __anext__(self) -> T:
         if self._after is not None:
             await self._catch_up(self._after)
-        events = self._feed.events
-        while not events:
+        unread_events = self._feed.unread
+        while not unread_events:
             if self._over():
                 raise StopAsyncIteration
-            if not events:
+            if not unread_events:
                 await self._feed.more()
         unread = self._feed.pop()
         self.position = unread.position
@@ -134,8 +133,10 @@ class EventStream(Generic[T]):
         self.position = min(after, upto)
         found = await self._record.after(after)
         path = self._record.path
-        earlier = [_Unread(number, SessionEvent(path, number, event)) for number, event in found if number <= upto]
-        self._feed.events.extendleft(reversed(earlier))
+        earlier = [
+            _Unread(number, events.SessionEvent(path, number, event)) for number, event in found if number <= upto
+        ]
+        self._feed.unread.extendleft(reversed(earlier))
 
     def __await__(self) -> Generator[Any, None, list[T]]:
         return self._all().__await__()
@@ -145,7 +146,7 @@ class EventStream(Generic[T]):
 
     def _over(self) -> bool:
         all_published = self._record.deliver()
-        if self._feed.events or not all_published or self._session.status not in self._ending:
+        if self._feed.unread or not all_published or self._session.status not in self._ending:
             return False
         self._stop()
         failure = self._session.take_failure()
@@ -154,18 +155,18 @@ class EventStream(Generic[T]):
         return True
 
 
-class Reply(EventStream[Event]):
+class Reply(EventStream[events.Event]):
     """The events after an input, until the session has no more work. Iterate over a reply, or await it for a list.
 
     A reply contains the events of the session, and the questions and answers of nested sessions. An open question
     ends the reply, unless the question is answered in the body of the loop.
     """
 
-    def __init__(self, session: EventSource, ending: tuple[SessionStatus, ...] = AT_REST) -> None:
+    def __init__(self, session: EventSource, ending: tuple[events.SessionStatus, ...] = AT_REST) -> None:
         own = session.record.path
         super().__init__(
             session,
             ending,
             lambda found: found.event,
-            lambda path, event: path == own or isinstance(event, QuestionAsked | QuestionAnswered),
+            lambda path, event: path == own or isinstance(event, events.QuestionAsked | events.QuestionAnswered),
         )

@@ -6,8 +6,7 @@ from operator import attrgetter
 from typing import Any, ClassVar, cast
 
 from callgate.words import events
-from callgate.words.arguments import Repair
-from callgate.words.calls import CODES, Edited, Result, Status, ToolCall, check_move
+from callgate.words.calls import CODES, Edited, Repair, Result, Status, ToolCall, check_move
 from callgate.words.decisions import ApprovalPolicy, Ask, Confirmation, Decision, Deny, Question, arguments_hash
 from callgate.words.modes import Mode
 

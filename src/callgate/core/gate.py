@@ -15,8 +15,7 @@ from inspect import isawaitable
 from typing import Any, Literal, TypeVar, cast
 
 from callgate.core.ports import Case, Check, Hooked, Judged, Verdict
-from callgate.words.arguments import Rejected
-from callgate.words.calls import Result
+from callgate.words.calls import Rejected, Result
 from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Choice, Decision, Deny, Pattern, arguments_hash
 from callgate.words.errors import UsageError, in_words
 from callgate.words.modes import MODES, Mode

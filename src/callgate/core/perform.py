@@ -25,8 +25,7 @@ from callgate.core.gate import is_shutdown
 from callgate.core.lanes import EXCLUSIVE, BoundLocks, bind_locks, check_covered
 from callgate.core.ports import Case, Tool, Unknown
 from callgate.core.sizes import cut_to, encodable, named_if_empty, size_of, spilled
-from callgate.words.arguments import Accepted, Rejected
-from callgate.words.calls import CODES, ContextUpdate, Result
+from callgate.words.calls import CODES, Accepted, ContextUpdate, Rejected, Result
 from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Allow, Ask, arguments_hash
 from callgate.words.errors import HalfApplied, ToolFailure, in_words

@@ -9,8 +9,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 from callgate.core.locks import LockTable
-from callgate.words.arguments import Accepted, Rejected
-from callgate.words.calls import Result
+from callgate.words.calls import Accepted, Rejected, Result
 from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Choice, Decision, Deny, FieldAnswer
 from callgate.words.events import Durable

@@ -10,32 +10,25 @@ from dataclasses import replace
 from callgate.core.call import Call
 from callgate.core.gate import choices_for, policy_fault
 from callgate.core.ports import Case, Gate
-from callgate.words.arguments import Rejected
-from callgate.words.decisions import (
-    Allow,
-    ApprovalPolicy,
-    Ask,
-    Choice,
-    Confirmation,
-    Decision,
-    Deny,
-    Origin,
-    Pattern,
-    Question,
-    answers_fault,
-    arguments_hash,
-)
+from callgate.words import decisions
+from callgate.words.calls import Rejected
 from callgate.words.errors import in_words
 from callgate.words.traits import Traits
 
-UNDECIDED = Deny("gate", "no check decided this call")
+UNDECIDED = decisions.Deny("gate", "no check decided this call")
 
 
 def question_about(
-    call: Call, ask: Ask, choices: tuple[Choice, ...], *, now: float, patience: float | None, path: tuple[str, ...]
-) -> Question:
+    call: Call,
+    ask: decisions.Ask,
+    choices: tuple[decisions.Choice, ...],
+    *,
+    now: float,
+    patience: float | None,
+    path: tuple[str, ...],
+) -> decisions.Question:
     case = call.case
-    return Question(
+    return decisions.Question(
         call_id=call.id,
         tool=case.name,
         arguments=case.arguments,
@@ -55,14 +48,14 @@ def question_about(
     )
 
 
-def choices_of(gate: Gate, case: Case) -> tuple[Choice, ...]:
+def choices_of(gate: Gate, case: Case) -> tuple[decisions.Choice, ...]:
     try:
         return gate.choices(case)
     except Exception:  # then an "always" allows only these arguments
         return choices_for(replace(case, traits=Traits()))
 
 
-def answer_fault(call: Call, answer: Confirmation) -> str | None:
+def answer_fault(call: Call, answer: decisions.Confirmation) -> str | None:
     """Return the reason to refuse an answer, or None if the answer is valid."""
     case = call.case
     if answer.outcome not in ("yes", "yes_always", "no"):
@@ -73,7 +66,7 @@ def answer_fault(call: Call, answer: Confirmation) -> str | None:
     if answer.arguments is not None and any(field.required for field in asks):
         return f"the arguments of call {call.id} cannot be changed, because it asks the user for answers"
     if answer.outcome != "no" and (asks or answer.answers):
-        fault = answers_fault(asks, answer.answers)
+        fault = decisions.answers_fault(asks, answer.answers)
         if fault is not None:
             return fault
     if answer.outcome != "no" and answer.arguments is not None:
@@ -84,7 +77,7 @@ def answer_fault(call: Call, answer: Confirmation) -> str | None:
         if isinstance(read, Rejected):
             return "the changed arguments are invalid: " + "; ".join(read.errors)
         try:
-            arguments_hash(call.name, answer.arguments)
+            decisions.arguments_hash(call.name, answer.arguments)
         except (TypeError, ValueError) as error:
             return f"the changed arguments are not JSON: {error}"
     if answer.always is not None:
@@ -95,31 +88,31 @@ def answer_fault(call: Call, answer: Confirmation) -> str | None:
     return None
 
 
-def decision_of(call: Call, answer: Confirmation) -> Allow | Deny:
+def decision_of(call: Call, answer: decisions.Confirmation) -> decisions.Allow | decisions.Deny:
     """Return the decision that an answer makes about a call."""
-    origin = Origin(door=answer.door) if answer.door else None
+    origin = decisions.Origin(door=answer.door) if answer.door else None
     if answer.outcome == "no":
-        return Deny(answer.by, answer.note or "", stop=answer.stop, origin=origin)
-    context = call.decision.context if isinstance(call.decision, Ask) else ()
-    return Allow(answer.by, answer.note or "", answer.arguments, origin, context, answers=answer.answers)
+        return decisions.Deny(answer.by, answer.note or "", stop=answer.stop, origin=origin)
+    context = call.decision.context if isinstance(call.decision, decisions.Ask) else ()
+    return decisions.Allow(answer.by, answer.note or "", answer.arguments, origin, context, answers=answer.answers)
 
 
-def policy_of(call: Call, answer: Confirmation, gate: Gate, now: float) -> ApprovalPolicy | None:
+def policy_of(call: Call, answer: decisions.Confirmation, gate: Gate, now: float) -> decisions.ApprovalPolicy | None:
     """Return the policy that the user chose for an "always", or the policy of the narrowest scope of the question.
     Return None for any other answer."""
     ask = call.decision
-    if answer.outcome != "yes_always" or not isinstance(ask, Ask) or ask.unconditional:
+    if answer.outcome != "yes_always" or not isinstance(ask, decisions.Ask) or ask.unconditional:
         return None
     case, policy = call.case, answer.always
     if answer.arguments is not None:  # the policy is for the changed arguments
         read = case.tool.read(answer.arguments)
         given = answer.arguments if isinstance(read, Rejected) else read.arguments
-        asked, case = case.arguments_hash, replace(case, arguments_hash=arguments_hash(call.name, given))
-        if policy is not None and policy.pattern == Pattern("exact", asked):
-            policy = replace(policy, pattern=Pattern("exact", case.arguments_hash))
+        asked, case = case.arguments_hash, replace(case, arguments_hash=decisions.arguments_hash(call.name, given))
+        if policy is not None and policy.pattern == decisions.Pattern("exact", asked):
+            policy = replace(policy, pattern=decisions.Pattern("exact", case.arguments_hash))
     if policy is None:
         narrowest = choices_of(gate, case)[0]
-        policy = ApprovalPolicy("allow", narrowest.tool or case.name, narrowest.pattern)
+        policy = decisions.ApprovalPolicy("allow", narrowest.tool or case.name, narrowest.pattern)
     if case.traits.judged_as and policy.pattern is not None and policy.pattern.kind == "exact":
         policy = replace(policy, scope="session")  # the arguments name something that only this session has
     return replace(
@@ -129,17 +122,21 @@ def policy_of(call: Call, answer: Confirmation, gate: Gate, now: float) -> Appro
     )
 
 
-def weighed(call: Call, verdict: Decision | None, before: Decision | None) -> Decision:
+def weighed(call: Call, verdict: decisions.Decision | None, before: decisions.Decision | None) -> decisions.Decision:
     """Return the combination of a verdict of the gate and the earlier decision."""
-    if isinstance(verdict, Ask) and isinstance(before, Allow) and _answered_before(call, verdict):
+    if isinstance(verdict, decisions.Ask) and isinstance(before, decisions.Allow) and _answered_before(call, verdict):
         verdict = None  # the user allowed exactly this call
     decision = verdict or before or UNDECIDED
-    if isinstance(decision, Ask) and isinstance(before, Allow | Ask) and decision is not before:
+    if (
+        isinstance(decision, decisions.Ask)
+        and isinstance(before, decisions.Allow | decisions.Ask)
+        and decision is not before
+    ):
         return _with_change(decision, before)
     return decision
 
 
-def _answered_before(call: Call, ask: Ask) -> bool:
+def _answered_before(call: Call, ask: decisions.Ask) -> bool:
     """Return True if the user already answered the same question about the same arguments, in this program or before
     a restart."""
     question = call.question or call.given.question
@@ -150,7 +147,7 @@ def _answered_before(call: Call, ask: Ask) -> bool:
     )
 
 
-def _with_change(ask: Ask, before: Allow | Ask) -> Ask:
+def _with_change(ask: decisions.Ask, before: decisions.Allow | decisions.Ask) -> decisions.Ask:
     """Return a new question that keeps the changed arguments and the context of hooks of the earlier decision."""
     if before.arguments is not None and ask.arguments is None:
         ask = replace(ask, arguments=before.arguments, changed_by=before.changed_by or before.by)

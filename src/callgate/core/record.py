@@ -13,8 +13,7 @@ from callgate.core.call_ledger import CallLedger
 from callgate.core.ports import EventLog, Maybe
 from callgate.words.errors import in_words
 from callgate.words.event_table import EVENTS
-from callgate.words.events import CallSettled, CallStarted, Durable, Event, Noted, Passing
-from callgate.words.session_event import AgentPath
+from callgate.words.events import AgentPath, CallSettled, CallStarted, Durable, Event, Noted, Passing
 
 if TYPE_CHECKING:  # for the default, which typing has from Python 3.13 on
     from typing_extensions import TypeVar as DefaultTypeVar

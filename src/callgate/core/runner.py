@@ -14,8 +14,7 @@ from callgate.core.executor import CallExecutor
 from callgate.core.gate import policy_fault
 from callgate.core.ports import EventLog, Gate, Host, Target, ToolSource
 from callgate.core.record import CallRecord, DiscardedLog, OwnListener
-from callgate.words.arguments import Accepted
-from callgate.words.calls import Result, Status, ToolCall
+from callgate.words.calls import Accepted, Result, Status, ToolCall
 from callgate.words.decisions import Allow, ApprovalPolicy, Confirmation, Question, arguments_hash
 from callgate.words.errors import UsageError
 from callgate.words.events import CallArrived, CallDecided, CallSettled, CallStarted, ContextUpdated, Durable, Event

@@ -20,8 +20,7 @@ from callgate.tools.arguments import Arguments
 from callgate.tools.tool import tool
 from callgate.tools.toolbox import unknown
 from callgate.tools.wrappers import Named
-from callgate.words.arguments import Accepted, Rejected
-from callgate.words.calls import Result
+from callgate.words.calls import Accepted, Rejected, Result
 from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Allow
 from callgate.words.errors import ToolFailure

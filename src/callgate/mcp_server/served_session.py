@@ -18,9 +18,8 @@ from callgate.config import Config
 from callgate.words.calls import Result
 from callgate.words.decisions import Confirmation, Question
 from callgate.words.errors import StateError
-from callgate.words.events import CallProgressed, QuestionAsked
+from callgate.words.events import AgentPath, CallProgressed, QuestionAsked
 from callgate.words.inputs import Answer, CancelCall, Input, Interrupt, SetTitle
-from callgate.words.session_event import AgentPath
 
 Outcome = CallProgressed | Question | Result
 """An outcome of a call: any number of progress events and questions, then the result."""

@@ -16,8 +16,7 @@ from callgate.words.errors import ToolFailure
 from callgate.words.events import Forked, MessageAdded, Noted, TurnEnded
 from callgate.words.inputs import MoveToBackground
 from callgate.words.model import Abilities
-from callgate.words.notices import NoticeAdded, NoticeDelivered, NoticeKind
-from callgate.words.turns import Compacted
+from callgate.words.turns import Compacted, NoticeAdded, NoticeDelivered, NoticeKind
 
 if TYPE_CHECKING:
     from callgate.host.tasks import BackgroundTask, BackgroundTasks

@@ -14,8 +14,7 @@ from typing import Any, Literal, cast
 from callgate import shell
 from callgate.core.capabilities import ToolFacts
 from callgate.core.ports import Run
-from callgate.words.arguments import Accepted, Rejected
-from callgate.words.calls import Result
+from callgate.words.calls import Accepted, Rejected, Result
 from callgate.words.changes import ChangeSet
 from callgate.words.declared import Declaration, Given, Part
 from callgate.words.errors import ToolFailure

@@ -12,7 +12,7 @@ from callgate.core.ports import Target, Tool, ToolSource, Unknown
 from callgate.search.search_tools import ExecuteExtraTool, SearchExtraTools
 from callgate.tools.toolbox import Raw, Toolbox, refuse_shared_names, unknown
 from callgate.tools.wrappers import Merged
-from callgate.words.arguments import Rejected
+from callgate.words.calls import Rejected
 from callgate.words.pending import RESOLVE
 from callgate.words.tool_search import EXECUTE, OFF, ON, SEARCH, SearchUse, percent_of
 from callgate.words.window import spec_tokens

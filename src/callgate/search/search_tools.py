@@ -13,8 +13,7 @@ from callgate.host.threads import in_thread
 from callgate.search.finder import ToolFinder
 from callgate.tools.schema_tool import SchemaTool
 from callgate.tools.toolbox import Raw
-from callgate.words.arguments import Accepted, Rejected
-from callgate.words.calls import Display, Result
+from callgate.words.calls import Accepted, Display, Rejected, Result
 from callgate.words.errors import ToolFailure
 from callgate.words.messages import Content, Resource, Text
 from callgate.words.model import ToolSpec

@@ -24,30 +24,20 @@ from callgate.session.program_calls import CLOSED
 from callgate.session.run import RunResult, Runs, SyncLoop, run
 from callgate.session.view import SessionView
 from callgate.session.work import BUSY, PromptRun, Work
-from callgate.words import inputs
+from callgate.words import events, inputs
 from callgate.words.calls import Result
 from callgate.words.decisions import AskedField, FieldAnswer, Question
 from callgate.words.errors import CallgateError, JournalError, StateError, UsageError
-from callgate.words.events import (
-    EffortSet,
-    Event,
-    InputRefused,
-    MessageAdded,
-    ModelSet,
-    RunEnded,
-    SessionStatus,
-)
 from callgate.words.inputs import Input, Prompt
 from callgate.words.limits import LoopLimits
 from callgate.words.messages import Message
 from callgate.words.model import EFFORTS, StopReason, WantedEffort
-from callgate.words.session_event import AgentPath, SessionEvent
 
 if TYPE_CHECKING:
     from callgate.session.controls import SessionControls
 
 T = TypeVar("T")
-_AT_END: tuple[SessionStatus, ...] = ("idle", "paused", "closed")
+_AT_END: tuple[events.SessionStatus, ...] = ("idle", "paused", "closed")
 
 
 class Conversation(SessionView):
@@ -114,12 +104,12 @@ class Conversation(SessionView):
         return self._journal.session
 
     @property
-    def path(self) -> AgentPath:
+    def path(self) -> events.AgentPath:
         """The names of the agents from the root to this session; empty for the root."""
         return self._opened.path
 
     @property
-    def status(self) -> SessionStatus:
+    def status(self) -> events.SessionStatus:
         """The status of the session. The status is ``paused`` if a turn is unfinished, or if prompts of an earlier
         program are queued; send Continue or a new Prompt."""
         return self._work.status
@@ -169,7 +159,7 @@ class Conversation(SessionView):
         session works only during this call. Raise UsageError inside a running event loop."""
         return self._sync.wait_for(self.run(sent, output=output), "run_sync")
 
-    def events(self, *, after: int | None = None) -> EventStream[SessionEvent]:
+    def events(self, *, after: int | None = None) -> EventStream[events.SessionEvent]:
         """Return a stream of the events of this session and of its nested sessions. The stream starts now and ends when
         the session is closed.
 
@@ -187,7 +177,7 @@ class Conversation(SessionView):
         """The record number of the last published event of this session."""
         return self._record.position
 
-    async def events_after(self, number: int) -> Sequence[tuple[int, Event]]:
+    async def events_after(self, number: int) -> Sequence[tuple[int, events.Event]]:
         """Return the recorded events with a number higher than the given number, each with its number. In a stored
         session secrets are masked."""
         return await self._record.after(number)
@@ -201,9 +191,9 @@ class Conversation(SessionView):
             stop: StopReason | None = None
             if message.role == "assistant":
                 stop = "tool_calls" if message.calls else "end"
-            self._record.write(MessageAdded(self._now(), replace(message, id=f"h{number}"), stop))
+            self._record.write(events.MessageAdded(self._now(), replace(message, id=f"h{number}"), stop))
         if messages:
-            self._record.write(RunEnded(self._now(), "done"))
+            self._record.write(events.RunEnded(self._now(), "done"))
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None = None, *, by: str, id: str = "") -> Result:
         """Run a tool call for a program and return the result.
@@ -246,7 +236,7 @@ class Conversation(SessionView):
         refusal = misfit(sent) or self._take(sent, run) if known else f"unknown input {type(sent).__name__}"
         self._history.touched()
         if refusal is not None:
-            self._record.publish(InputRefused(self._now(), type(sent).__name__, refusal))
+            self._record.publish(events.InputRefused(self._now(), type(sent).__name__, refusal))
         return refusal
 
     async def ask(
@@ -358,13 +348,13 @@ class Conversation(SessionView):
         return None
 
     def _use_model(self, model: Model) -> None:
-        self._record.write(ModelSet(self._now(), model.name))
+        self._record.write(events.ModelSet(self._now(), model.name))
         self._work.use_model(model)
 
     def _set_effort(self, effort: WantedEffort) -> str | None:
         if effort not in (*EFFORTS, "auto"):
             return f"there is no effort {effort!r}; there are {', '.join(EFFORTS)} and auto"
-        self._record.write(EffortSet(self._now(), effort))
+        self._record.write(events.EffortSet(self._now(), effort))
         self._work.use_effort(effort)
         return None
 

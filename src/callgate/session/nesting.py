@@ -21,23 +21,11 @@ from callgate.session.answer_mailbox import AnswerMailbox
 from callgate.session.user_questions import NAME as QUESTIONS
 from callgate.session.user_questions import UserQuestions
 from callgate.transcript.session_paths import agent_log
+from callgate.words import events
 from callgate.words.decisions import ASK_PREFIX, ApprovalPolicy, Confirmation, Question
 from callgate.words.errors import StateError, UsageError, in_words
-from callgate.words.events import (
-    AgentOpened,
-    AgentSpent,
-    Event,
-    Forked,
-    ModeSet,
-    Noted,
-    PolicyAdded,
-    QuestionAsked,
-    SessionOpened,
-)
 from callgate.words.messages import Spent
 from callgate.words.modes import MODES, Mode, strictest
-from callgate.words.session_event import AgentPath
-from callgate.words.spending import SPENDING, spent_in
 
 if TYPE_CHECKING:
     from callgate.conversation.allowance import Allowance
@@ -88,9 +76,9 @@ class NestingPart(FeaturePart):
         self.given: list[ApprovalPolicy] = []
         """The answers that were given in the tree while the session was open. Answers that it had before, such as in
         an older log, are not included."""
-        self.folds = {PolicyAdded: self._policy_added}
+        self.folds = {events.PolicyAdded: self._policy_added}
         if parent is not None:
-            self.folds |= dict.fromkeys(SPENDING, self._spent)
+            self.folds |= dict.fromkeys(events.SPENDING, self._spent)
             self._record.listen(parent._relay)  # before the first event
         self.mailbox = AnswerMailbox(
             opened.journal,
@@ -145,7 +133,7 @@ class NestingPart(FeaturePart):
     async def starting(self, *, resumed: bool) -> str | None:
         return CUT_OFF if self.is_cut_off else None
 
-    def _relay(self, path: AgentPath, number: int, event: Event) -> None:
+    def _relay(self, path: events.AgentPath, number: int, event: events.Event) -> None:
         self._in_own_thread(lambda: self._record.relay(path, number, event), wait=False)
 
     # ---- names --------------------------------------------------------------------------------------------------
@@ -191,7 +179,7 @@ class NestingPart(FeaturePart):
         own, log = self._opened.journal.path, journal.path
         return own is not None and log is not None and log == agent_log(own, journal.session)
 
-    def open_agent(self, label: str, name: str, journal: Masking) -> tuple[AgentPath, Masking]:
+    def open_agent(self, label: str, name: str, journal: Masking) -> tuple[events.AgentPath, Masking]:
         """Return the path and the journal of a nested session. Raise UsageError if the name is unknown, or if the
         nested session is already open.
 
@@ -213,7 +201,7 @@ class NestingPart(FeaturePart):
             if isinstance(own, DiskJournal) and not journal.session and journal.number == 0:
                 journal = own.new_agent(name)
                 workspace = self._opened.host.resolve_path(".").resolved
-                journal.append(SessionOpened(self._now(), __version__, workspace))
+                journal.append(events.SessionOpened(self._now(), __version__, workspace))
         return (*self.path, name), journal
 
     def _new_name(self, label: str) -> str:
@@ -221,7 +209,7 @@ class NestingPart(FeaturePart):
         taken = {name.casefold() for name in self._record.ledger.agents}
         numbered = chain((stem,), (f"{stem}-{n}" for n in count(2)))
         name = next(each for each in numbered if each.casefold() not in taken and not self._has_log(each))
-        self._record.write(AgentOpened(self._now(), name, label))
+        self._record.write(events.AgentOpened(self._now(), name, label))
         return name
 
     def _has_log(self, name: str) -> bool:
@@ -248,18 +236,18 @@ class NestingPart(FeaturePart):
     def folded(self, ledger: Ledger) -> None:
         self._is_live = True
 
-    def _spent(self, event: Event) -> None:
-        spent = spent_in(event)
+    def _spent(self, event: events.Event) -> None:
+        spent = events.spent_in(event)
         if self._is_live and spent is not None:
             self._charge(self._opened.journal.number, spent)
 
     def _charge(self, number: int, spent: Spent) -> None:
         """Record costs of this session in the parent session, which charges its own parent session."""
         assert self.parent is not None
-        charge = AgentSpent(self._now(), self.path[-1], number, spent)
+        charge = events.AgentSpent(self._now(), self.path[-1], number, spent)
         self.parent._in_own_thread(partial(self.parent._write_charge, charge))
 
-    def _write_charge(self, charge: AgentSpent) -> None:
+    def _write_charge(self, charge: events.AgentSpent) -> None:
         if not self._is_closed:  # otherwise ``recover`` charges the costs later
             self._record.write(charge)
 
@@ -271,8 +259,8 @@ class NestingPart(FeaturePart):
         charged = self.parent._record.ledger.charged.get(self.path[-1], 0)
         due: list[tuple[int, Spent]] = []
         for number, event in await self._opened.journal.after(charged):
-            spent = spent_in(event)
-            if isinstance(event, Forked):
+            spent = events.spent_in(event)
+            if isinstance(event, events.Forked):
                 due.clear()  # these are costs of the session that was copied
             elif spent is not None:
                 due.append((number, spent))
@@ -320,19 +308,19 @@ class NestingPart(FeaturePart):
             self._work.set_status("working")  # until the turn waits again
         return refusal
 
-    def _on_event(self, event: Event) -> None:
-        if isinstance(event, QuestionAsked):
+    def _on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.QuestionAsked):
             self.mailbox.open()
-        elif isinstance(event, PolicyAdded):
+        elif isinstance(event, events.PolicyAdded):
             if self._work.executor is not None and self._work.executor.reconsider():
                 self._work.set_status("working")
-        elif isinstance(event, ModeSet):
+        elif isinstance(event, events.ModeSet):
             self._wanted = self._wanted if event.mode == self._forced else event.mode
             self._forced = None
             for part in (self, *self._children.values()):
                 part._follow_mode()
 
-    def _policy_added(self, event: PolicyAdded) -> None:
+    def _policy_added(self, event: events.PolicyAdded) -> None:
         if self._is_live:
             self.given.append(event.policy)
             for part in (*self._children.values(), *(() if self.parent is None else (self.parent,))):
@@ -341,7 +329,7 @@ class NestingPart(FeaturePart):
 
     def _adopt(self, policy: ApprovalPolicy) -> None:
         if policy not in self._record.ledger.policies and not self._work.closing:
-            self._record.write(PolicyAdded(self._now(), policy))
+            self._record.write(events.PolicyAdded(self._now(), policy))
 
     # ---- restrictions -------------------------------------------------------------------------------------------
 
@@ -372,11 +360,11 @@ class NestingPart(FeaturePart):
         mode = strictest(self._wanted, self.parent.mode)
         if mode != self.mode:
             self._forced = mode
-            self._record.write(ModeSet(self._now(), mode))
+            self._record.write(events.ModeSet(self._now(), mode))
         if not self.inherits_gate:
             for policy in self.parent.policies:
                 if policy.scope == "session" and policy not in self.policies:
-                    self._record.write(PolicyAdded(self._now(), policy))
+                    self._record.write(events.PolicyAdded(self._now(), policy))
             self.given.clear()
 
     def refuse_mode(self, wanted: Mode) -> str | None:
@@ -391,7 +379,7 @@ class NestingPart(FeaturePart):
         mode = strictest(self._wanted, self.parent.mode)
         if mode != self.mode:
             self._forced = mode
-            self._in_own_thread(lambda: self._record.write(ModeSet(self._now(), mode)), wait=False)
+            self._in_own_thread(lambda: self._record.write(events.ModeSet(self._now(), mode)), wait=False)
 
     def _take_left(self, confirmation: Confirmation) -> bool:
         """Apply an answer from another program. If the question is not open yet, return False; the answer then stays
@@ -404,7 +392,7 @@ class NestingPart(FeaturePart):
         return True
 
     def _warn(self, text: str, call_id: str | None = None) -> None:
-        self._record.write(Noted(self._now(), text, "warning", call_id))
+        self._record.write(events.Noted(self._now(), text, "warning", call_id))
 
 
 def nesting_of(session: SessionView) -> NestingPart:

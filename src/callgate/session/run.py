@@ -4,41 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.reply import AT_REST, EventStream
-from callgate.core.call_ledger import Entry
+from callgate.core.call_ledger import CallLedger, Entry
 from callgate.session.nesting import NestingPart
 from callgate.session.work import PromptRun, Work
+from callgate.words import events
 from callgate.words.calls import CODES, ToolCall
-from callgate.words.decisions import Allow, Ask, Question
+from callgate.words.decisions import Question
 from callgate.words.endings import RunReason
 from callgate.words.errors import StateError, UsageError
-from callgate.words.events import (
-    CallArrived,
-    CallDecided,
-    CallProgressed,
-    CallSettled,
-    Event,
-    InputRefused,
-    MessageAdded,
-    RunEnded,
-    TextStreamed,
-    ThinkingStreamed,
-)
 from callgate.words.inputs import Input, Prompt
 from callgate.words.messages import Message, Spent, Text, Usage
 from callgate.words.model import RunOptions
-from callgate.words.session_event import SessionEvent
-from callgate.words.spending import by_model, spent_in
 
 if TYPE_CHECKING:
     from callgate.tools.output import OutputType
 
 T = TypeVar("T")
-_STREAMED = (CallProgressed, TextStreamed, ThinkingStreamed)
+_OF_CALLS = (events.CallDecided, events.CallStarted, events.CallSettled)
+_STREAMED = (events.CallProgressed, events.TextStreamed, events.ThinkingStreamed)
 
 
 class Runs:
@@ -158,7 +147,7 @@ def _check_of(output: OutputType[Any]) -> Callable[[str, str], Prompt | None]:
     return check
 
 
-class _RunEvents(EventStream[SessionEvent]):
+class _RunEvents(EventStream[events.SessionEvent]):
     """The events of a session until a run has ended, waits for an answer, or cannot continue."""
 
     def __init__(self, runs: Runs) -> None:
@@ -180,39 +169,41 @@ class _RunEvents(EventStream[SessionEvent]):
             raise run.failure
         waits = run is not None and run.state == "queued" and status == "waiting_confirmation"  # another run does
         if run is not None and run.state == "ended" and not self._runs.is_last(run):
-            return self._record.deliver() and not self._feed.events
+            return self._record.deliver() and not self._feed.unread
         return not waits and super()._over()
 
 
 async def _result(runs: Runs, sent: Input, own: PromptRun) -> tuple[RunResult[Any], str]:
     """Return the result of the run of an input, and the last complete message of its answer."""
-    calls = {call.id: call for call in (entry.snapshot() for entry in runs.ledger.calls.values())}
+    unsettled = {entry.id: copy(entry) for entry in runs.ledger.calls.values() if entry.result is None}
     stream = _RunEvents(runs)
     run = stream.run = runs.post(sent, own)
     found = [each async for each in stream]
-    events = [each.event for each in found]
-    ended: RunEnded | None
+    seen = [each.event for each in found]
+    ended: events.RunEnded | None
     last_answer = runs.ledger.answer.last if run is None or run.state != "ended" else run.last
     if run is None:
-        ended = next((event for event in reversed(events) if isinstance(event, RunEnded)), None)
+        ended = next((event for event in reversed(seen) if isinstance(event, events.RunEnded)), None)
         text = "" if ended is None else runs.ledger.answer.text
     else:
         ended, text = run.ended, run.answer if run.state == "ended" else runs.ledger.answer.text
         last = next((each.number for each in found if each.event is ended), None)
-        events = [each.event for each in found if run.after < each.number and (last is None or each.number <= last)]
+        seen = [each.event for each in found if run.after < each.number and (last is None or each.number <= last)]
     result = RunResult[Any](
         text,
         None,
         "paused",
-        costs=by_model(spent for event in events if (spent := spent_in(event)) is not None),
-        messages=tuple(event.message for event in events if isinstance(event, MessageAdded) and event.about is None),
-        calls=_settled(calls, events),
+        costs=events.by_model(spent for event in seen if (spent := events.spent_in(event)) is not None),
+        messages=tuple(
+            event.message for event in seen if isinstance(event, events.MessageAdded) and event.about is None
+        ),
+        calls=_settled(unsettled, seen),
     )
     if ended is not None:
         if ended.reason == "done":
             return replace(result, reason="done", output=text), last_answer
         return replace(result, reason=ended.reason, error=ended.sentence), last_answer
-    refused = next((each.event for each in found if isinstance(each.event, InputRefused)), None)
+    refused = next((each.event for each in found if isinstance(each.event, events.InputRefused)), None)
     if run is not None and run.state == "refused":
         return RunResult("", None, "refused", run.refusal), last_answer
     if runs.work.status == "waiting_confirmation" and (run is None or run.state == "running"):
@@ -224,31 +215,16 @@ async def _result(runs: Runs, sent: Input, own: PromptRun) -> tuple[RunResult[An
     return replace(result, error="the run is unfinished"), last_answer
 
 
-def _settled(calls: dict[str, ToolCall], events: list[Event]) -> tuple[ToolCall, ...]:
-    """Return the settled calls, in the order of their arrival. ``calls`` has the calls that arrived before the
-    events."""
-    settled: set[str] = set()
-    for event in events:
-        match event:
-            case CallArrived():
-                calls[event.call_id] = Entry(event).snapshot()
-            case CallDecided(decision=Allow() | Ask() as decided) if event.call_id in calls:
-                given = decided.arguments
-                if given is not None:
-                    calls[event.call_id] = replace(calls[event.call_id], arguments=given)
-            case CallSettled() if event.call_id in calls:
-                result = event.result
-                settled.add(event.call_id)
-                calls[event.call_id] = replace(
-                    calls[event.call_id],
-                    status=CODES[result.code].status,
-                    result=result,
-                    ended_at=event.at,
-                    duration_ms=event.duration_ms,
-                )
-            case _:
-                pass
-    return tuple(call for id, call in calls.items() if id in settled)
+def _settled(calls: dict[str, Entry], seen: list[events.Event]) -> tuple[ToolCall, ...]:
+    """Return the calls that the events settle, in the order of their arrival. ``calls`` has the unsettled calls that
+    arrived before the events."""
+    ledger = CallLedger()
+    ledger.calls = calls
+    for event in seen:
+        is_known = isinstance(event, _OF_CALLS) and event.call_id in calls
+        if is_known or isinstance(event, events.CallArrived):
+            ledger.fold(event)
+    return tuple(entry.snapshot() for entry in calls.values() if entry.result is not None)
 
 
 class SyncLoop:

@@ -11,15 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from callgate.conversation.feature import Feature, FeaturePart, OpenSession
 from callgate.conversation.ledger import Ledger
 from callgate.core.ports import Timer
-from callgate.words.decisions import (
-    ASK_PREFIX,
-    AskedField,
-    Confirmation,
-    FieldAnswer,
-    Question,
-    answers_fault,
-    arguments_hash,
-)
+from callgate.words import decisions
 from callgate.words.errors import StateError, UsageError
 from callgate.words.events import FeatureRecorded, Forked, QuestionAnswered, QuestionAsked
 from callgate.words.modes import MODES, Mode
@@ -37,7 +29,7 @@ class UserQuestions(FeaturePart):
         self._record = opened.record
         self._now = opened.now
         self._number = 0
-        self._waiting: dict[str, asyncio.Future[Confirmation]] = {}
+        self._waiting: dict[str, asyncio.Future[decisions.Confirmation]] = {}
         self._is_closing = False
         self.modes: Callable[[], Iterable[Mode]] = lambda: (self._record.ledger.mode,)
         """Return the modes that apply to the questions. Replaced in a nested session."""
@@ -52,14 +44,14 @@ class UserQuestions(FeaturePart):
     # ---- state --------------------------------------------------------------------------------------------------
 
     def reset(self) -> None:
-        self._open: dict[str, Question] = {}
-        self._answers: dict[str, Confirmation] = {}
+        self._open: dict[str, decisions.Question] = {}
+        self._answers: dict[str, decisions.Confirmation] = {}
 
     def _asked(self, event: QuestionAsked) -> None:
         name = event.question.call_id
         if not event.question.is_about_call:
             self._open[name] = event.question
-            number = name.removeprefix(ASK_PREFIX)
+            number = name.removeprefix(decisions.ASK_PREFIX)
             self._number = max(self._number, int(number) if number.isdecimal() else 0)
 
     def _answered(self, event: QuestionAnswered) -> None:
@@ -78,7 +70,7 @@ class UserQuestions(FeaturePart):
         """Answer "no" to questions that a rewind or branch has removed."""
         for name, waiting in self._waiting.items():
             if name not in self._open and not waiting.done():
-                waiting.set_result(Confirmation(name, "no", "", by="callgate"))
+                waiting.set_result(decisions.Confirmation(name, "no", "", by="callgate"))
 
     async def recover(self) -> None:
         """Withdraw the questions without an id that an earlier program asked."""
@@ -89,13 +81,13 @@ class UserQuestions(FeaturePart):
     # ---- ask and answer -----------------------------------------------------------------------------------------
 
     @property
-    def open(self) -> tuple[Question, ...]:
+    def open(self) -> tuple[decisions.Question, ...]:
         """The open questions, oldest first."""
         return tuple(self._open.values())
 
     async def ask(
-        self, fields: Sequence[AskedField], *, by: str, text: str, name: str, id: str
-    ) -> tuple[FieldAnswer, ...] | None:
+        self, fields: Sequence[decisions.AskedField], *, by: str, text: str, name: str, id: str
+    ) -> tuple[decisions.FieldAnswer, ...] | None:
         """Ask the user and return the answers; None if the answer is "no". See ``Session.ask``."""
         if self._is_closing:
             raise StateError("the session is closed")
@@ -103,7 +95,7 @@ class UserQuestions(FeaturePart):
             raise UsageError(f"the id of a question must not be a number: {id!r}")
         if any(MODES[mode].never_asks for mode in self.modes()):
             return None
-        key = f"{ASK_PREFIX}{id or self._number + 1}"
+        key = f"{decisions.ASK_PREFIX}{id or self._number + 1}"
         if key in self._waiting:
             raise StateError(f"the question {id!r} is already open")
         given = self._answers.get(key)
@@ -116,13 +108,15 @@ class UserQuestions(FeaturePart):
         self._answers.pop(key, None)
         return None if given.outcome == "no" else given.answers
 
-    def _question(self, key: str, fields: Sequence[AskedField], by: str, text: str, name: str) -> Question:
+    def _question(
+        self, key: str, fields: Sequence[decisions.AskedField], by: str, text: str, name: str
+    ) -> decisions.Question:
         now, patience, arguments = self._now(), self._opened.settings.patience, {"message": text}
-        return Question(
+        return decisions.Question(
             call_id=key,
             tool=name,
             arguments=arguments,
-            arguments_hash=arguments_hash(name, arguments),
+            arguments_hash=decisions.arguments_hash(name, arguments),
             by=by,
             reason=text,
             asked_at=now,
@@ -131,7 +125,7 @@ class UserQuestions(FeaturePart):
             asks=tuple(fields),
         )
 
-    async def _wait_for_answer(self, question: Question) -> Confirmation:
+    async def _wait_for_answer(self, question: decisions.Question) -> decisions.Confirmation:
         key, timer = question.call_id, self._timer(question)
         waiting = self._waiting[key] = asyncio.get_running_loop().create_future()
         try:
@@ -146,22 +140,22 @@ class UserQuestions(FeaturePart):
             if key in self._open and not (self._is_closing and not _is_numbered(key)):
                 self._withdraw(question)
 
-    def _timer(self, question: Question) -> Timer | None:
+    def _timer(self, question: decisions.Question) -> Timer | None:
         patience = self._opened.settings.patience
         if patience is None:
             return None
         no = question.no(f"no answer was given within {patience:g} s", by="deadline")
         return self._opened.host.clock.call_later(patience, lambda: self._overdue(no))
 
-    def _overdue(self, no: Confirmation) -> None:
+    def _overdue(self, no: decisions.Confirmation) -> None:
         if no.call_id in self._open:
             self.answer(no)
 
-    def _withdraw(self, question: Question) -> None:
+    def _withdraw(self, question: decisions.Question) -> None:
         self._record.write(QuestionAnswered(self._now(), question.no(_WITHDRAWN, by="callgate")))
         self._answers.pop(question.call_id, None)
 
-    def answer(self, given: Confirmation) -> str | None:
+    def answer(self, given: decisions.Confirmation) -> str | None:
         """Record an answer and pass it to the waiting ``ask``. If it is refused, return the reason and change
         nothing."""
         question = self._open.get(given.call_id)
@@ -179,7 +173,7 @@ class UserQuestions(FeaturePart):
             )
         return None
 
-    def _pass_on(self, given: Confirmation, error: BaseException | None) -> None:
+    def _pass_on(self, given: decisions.Confirmation, error: BaseException | None) -> None:
         waiting = self._waiting.get(given.call_id)
         if waiting is None or waiting.done():
             return
@@ -196,7 +190,7 @@ class UserQuestions(FeaturePart):
                 waiting.set_exception(StateError("the session was closed"))
 
 
-def _fault(question: Question, given: Confirmation) -> str | None:
+def _fault(question: decisions.Question, given: decisions.Confirmation) -> str | None:
     if given.outcome not in ("yes", "yes_always", "no"):
         return f"the outcome of an answer must be yes, yes_always or no, not {given.outcome!r}"
     if given.arguments_hash != question.arguments_hash:
@@ -206,11 +200,11 @@ def _fault(question: Question, given: Confirmation) -> str | None:
             f"the question {question.call_id} is not about a call: its answer must be yes or no, optionally with "
             "answers to its fields"
         )
-    return None if given.outcome == "no" else answers_fault(question.asks, given.answers)
+    return None if given.outcome == "no" else decisions.answers_fault(question.asks, given.answers)
 
 
 def _is_numbered(key: str) -> bool:
-    return key.removeprefix(ASK_PREFIX).isdecimal()
+    return key.removeprefix(decisions.ASK_PREFIX).isdecimal()
 
 
 def questions_feature() -> Feature:

@@ -20,16 +20,8 @@ from callgate.session.program_calls import ProgramCalls
 from callgate.session.user_questions import NAME as QUESTIONS
 from callgate.session.user_questions import UserQuestions
 from callgate.tools.staging import TaskSet, outside_calls
+from callgate.words import events
 from callgate.words.decisions import AskedField, FieldAnswer
-from callgate.words.events import (
-    InputRefused,
-    Noted,
-    PromptDequeued,
-    PromptQueued,
-    RunEnded,
-    SessionStatus,
-    StatusChanged,
-)
 from callgate.words.inputs import EditPrompt, Prompt, WithdrawPrompt
 from callgate.words.limits import LoopLimits
 from callgate.words.messages import Part, Spent, Text
@@ -58,7 +50,7 @@ class PromptRun:
         self.state: Literal["queued", "running", "refused", "ended"] = "queued"
         self.refusal = self.answer = self.last = ""
         self.after = 0
-        self.ended: RunEnded | None = None
+        self.ended: events.RunEnded | None = None
         self.failure: Exception | None = None
 
     def begin(self, after: int) -> None:
@@ -68,7 +60,7 @@ class PromptRun:
     def refuse(self, why: str) -> None:
         self.state, self.refusal = "refused", why
 
-    def end(self, ended: RunEnded | None, answer: AnswerText) -> Prompt | None:
+    def end(self, ended: events.RunEnded | None, answer: AnswerText) -> Prompt | None:
         """Record the end of the run. Return a prompt that continues it, or None."""
         self.answer, self.last = answer.text, answer.last
         again = None
@@ -102,8 +94,8 @@ class Work:
         self._notes = notes
         self._history = history
         self._beside = TaskSet(lambda: self.set_status(self._own_status))
-        self.status: SessionStatus = self._at_rest()
-        self._own_status: SessionStatus = self.status
+        self.status: events.SessionStatus = self._at_rest()
+        self._own_status: events.SessionStatus = self.status
         self._prompt: Prompt | None = None  # sent without work in progress, so it is not queued
         self._runs: dict[str, PromptRun] = {}  # by the id of the queued prompt; empty without one
         self.run: PromptRun | None = None
@@ -133,13 +125,13 @@ class Work:
         failure, self.failure = self.failure, None
         return failure
 
-    def set_status(self, status: SessionStatus) -> None:
+    def set_status(self, status: events.SessionStatus) -> None:
         """Set the status and publish a change. While background work runs, the published status is ``working``."""
         self._own_status = status
-        shown: SessionStatus = "working" if self._beside and status != "closed" else status
+        shown: events.SessionStatus = "working" if self._beside and status != "closed" else status
         if shown != self.status:
             self.status = shown
-            self._record.publish(StatusChanged(self._now(), shown))
+            self._record.publish(events.StatusChanged(self._now(), shown))
 
     @property
     def executor(self) -> CallExecutor | None:
@@ -195,7 +187,7 @@ class Work:
             self._prompt, queued = sent, ""
         else:
             queued = f"q{self._ledger.queued + 1}"
-            self._record.write(PromptQueued(self._now(), queued, sent.parts, options=sent.options))
+            self._record.write(events.PromptQueued(self._now(), queued, sent.parts, options=sent.options))
         if run is not None:
             self._runs[queued] = run
         self._start()
@@ -212,7 +204,7 @@ class Work:
         if isinstance(sent, EditPrompt):
             self._record.write(replace(queued, at=self._now(), parts=sent.parts))
         else:
-            self._record.write(PromptDequeued(self._now(), sent.id, "withdrawn"))
+            self._record.write(events.PromptDequeued(self._now(), sent.id, "withdrawn"))
             self._refuse_run(sent.id, "the prompt was withdrawn")
         return None
 
@@ -321,7 +313,7 @@ class Work:
         try:
             refusal = await work
             if refusal is not None:
-                self._record.publish(InputRefused(self._now(), name, refusal))
+                self._record.publish(events.InputRefused(self._now(), name, refusal))
         except Exception as error:
             self.failure = error
 
@@ -411,7 +403,7 @@ class Work:
             self._begin_run(_CONTINUE)
             return self._allowed("Continue", await self._features.starting(resumed=True))
         while self._more:
-            sent: Prompt | PromptQueued | None
+            sent: Prompt | events.PromptQueued | None
             sent, self._prompt, queued = self._prompt, None, None
             if sent is None:
                 sent = queued = next(iter(self._ledger.waiting.values()))
@@ -427,7 +419,7 @@ class Work:
                 return True
             self._refuse_run(id, parts)
             if queued is not None:
-                self._record.write(PromptDequeued(self._now(), queued.id, "refused"))
+                self._record.write(events.PromptDequeued(self._now(), queued.id, "refused"))
         if self._is_woken and self._features.wakes:
             self._begin_run("")
             loop.wake()
@@ -451,13 +443,13 @@ class Work:
 
     def _allowed(self, name: str, refusal: str | None) -> bool:
         if refusal is not None:
-            self._record.publish(InputRefused(self._now(), name, refusal))
+            self._record.publish(events.InputRefused(self._now(), name, refusal))
         return refusal is None
 
     def _write_notes(self) -> None:
         notes, self._notes = self._notes, ()
         for note in notes:
-            self._record.write(Noted(self._now(), note, "warning"))
+            self._record.write(events.Noted(self._now(), note, "warning"))
 
     def _come_to_rest(self) -> None:
         if self.closing:
@@ -472,7 +464,7 @@ class Work:
     def _more(self) -> bool:
         return self._prompt is not None or (self._delivers and bool(self._ledger.waiting))
 
-    def _at_rest(self) -> SessionStatus:
+    def _at_rest(self) -> events.SessionStatus:
         ledger = self._ledger
         unfinished = ledger.running or ledger.open_turn is not None
         return "paused" if unfinished or ledger.paused or ledger.waiting else "idle"

@@ -12,8 +12,7 @@ from callgate.staging.resolve import NOTHING, CallbackResolution
 from callgate.tools.builtin.plan import EXIT, Planning, approved
 from callgate.tools.session_state import carried_over
 from callgate.tools.staging import Callback, Callbacks, checked_callbacks
-from callgate.words.arguments import Accepted, Rejected
-from callgate.words.calls import Result
+from callgate.words.calls import Accepted, Rejected, Result
 from callgate.words.errors import ToolFailure, UsageError
 from callgate.words.events import ModeSet
 from callgate.words.modes import PLANNING, Mode

@@ -18,8 +18,7 @@ from callgate.staging.stack import Stack, called
 from callgate.tools.arguments import Arguments
 from callgate.tools.staging import Callbacks
 from callgate.tools.values import to_result
-from callgate.words.arguments import Accepted, Rejected, Repair
-from callgate.words.calls import Display, Known, Result
+from callgate.words.calls import Accepted, Display, Known, Rejected, Repair, Result
 from callgate.words.changes import ChangeSet
 from callgate.words.errors import HalfApplied, ToolFailure, in_words
 from callgate.words.events import ActionResolved

@@ -4,19 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from callgate.tools.session_state import ENTER, EXIT
-from callgate.words.events import (
-    ActionResolved,
-    ActionStaged,
-    CallArrived,
-    CallSettled,
-    Durable,
-    Event,
-    Forked,
-    MessageAdded,
-    ModeSet,
-    TurnEnded,
-    TurnStarted,
-)
+from callgate.words import events
 from callgate.words.modes import Mode
 from callgate.words.pending import RESOLVE, Staged
 from callgate.words.turns import INJECTED, Branched, Compacted, Rewound
@@ -32,30 +20,30 @@ class State:
     """The pending actions and reports of a session, computed from its events. It never raises, because events may be
     missing from a log."""
 
-    def __init__(self, events: Iterable[Durable] = ()) -> None:
+    def __init__(self, log: Iterable[events.Durable] = ()) -> None:
         self.folds: Mapping[type, Callable[[Any], None]] = {
-            MessageAdded: self._message_added,
-            TurnStarted: self._turn_started,
-            TurnEnded: self._turn_ended,
-            CallArrived: self._arrived,
-            CallSettled: self._settled,
-            ActionStaged: self._staged,
-            ActionResolved: self._resolved,
+            events.MessageAdded: self._message_added,
+            events.TurnStarted: self._turn_started,
+            events.TurnEnded: self._turn_ended,
+            events.CallArrived: self._arrived,
+            events.CallSettled: self._settled,
+            events.ActionStaged: self._staged,
+            events.ActionResolved: self._resolved,
             Rewound: self._moved,
             Branched: self._moved,
             Compacted: self._compacted,
-            Forked: self._forked,
-            ModeSet: self._mode_set,
+            events.Forked: self._forked,
+            events.ModeSet: self._mode_set,
         }
         self.reset()
-        for event in events:
+        for event in log:
             self.fold(event)
 
     def reset(self) -> None:
         self.actions: dict[str, Staged] = {}  # pending, oldest first
         self.highest = 0  # highest number of an action so far
-        self.unreported: dict[str, ActionResolved] = {}  # ends without a report to the model
-        self.reporting: dict[str, ActionResolved] = {}  # ends that the result of an open ``resolve`` reports
+        self.unreported: dict[str, events.ActionResolved] = {}  # ends without a report to the model
+        self.reporting: dict[str, events.ActionResolved] = {}  # ends that the result of an open ``resolve`` reports
         self.reminded: str | None = None  # id of the action in the last reminder
         self.faced: str | None = None  # id of the newest action at the start of the turn
         self.detour = False  # the last message did not resolve the pending action
@@ -72,7 +60,7 @@ class State:
         self._spoken = False  # the history has a message
         self._planning: set[str] = set()  # open calls whose results report the mode
 
-    def fold(self, event: Event) -> None:
+    def fold(self, event: events.Event) -> None:
         step = self.folds.get(event.__class__)
         if step is not None:
             step(event)
@@ -86,7 +74,7 @@ class State:
         """The ids of the actions with an open call of ``resolve``."""
         return tuple(self._resolving.values())
 
-    def _message_added(self, event: MessageAdded) -> None:
+    def _message_added(self, event: events.MessageAdded) -> None:
         self.answered = event.message.role == "assistant"
         self._spoken = True
         if event.about == MODE:
@@ -97,21 +85,21 @@ class State:
         elif event.message.role == "user":
             self._soften()  # a message of a person resets the forcing
 
-    def _turn_started(self, event: TurnStarted) -> None:
+    def _turn_started(self, event: events.TurnStarted) -> None:
         self.message = event.message_id
         faces = event.because not in INJECTED  # the model is not asked yet
         self.faced = next(reversed(self.actions), None) if faces else None
         self._turn_forced = event.forced
         self._indexes, self._resolving, self._resolves = {}, {}, False
 
-    def _turn_ended(self, event: TurnEnded) -> None:
+    def _turn_ended(self, event: events.TurnEnded) -> None:
         if self.faced in self.actions and event.reason in WHOLE_TURN:
             self.detour = not self._resolves
             self.forced += self._turn_forced
         self.message = ""
         self._resolving = {}
 
-    def _arrived(self, event: CallArrived) -> None:
+    def _arrived(self, event: events.CallArrived) -> None:
         self._indexes[event.call_id] = event.index
         if event.name in _REPORTS_MODE:
             self._planning.add(event.call_id)
@@ -119,7 +107,7 @@ class State:
             self._resolves = True
             self._resolving[event.call_id] = str(event.arguments.get("id"))
 
-    def _settled(self, event: CallSettled) -> None:
+    def _settled(self, event: events.CallSettled) -> None:
         self._planning.discard(event.call_id)
         action_id = self._resolving.pop(event.call_id, None)
         if action_id is None:
@@ -130,7 +118,7 @@ class State:
             if ended is not None:
                 self.unreported[ended.id] = ended
 
-    def _staged(self, event: ActionStaged) -> None:
+    def _staged(self, event: events.ActionStaged) -> None:
         """Add the action in the order of the calls, even if the calls staged their actions in another order."""
         action = event.action
         self.actions[action.id] = action
@@ -140,7 +128,7 @@ class State:
             if self._indexes.get(each.call_id, -1) > own:
                 self.actions[each.id] = self.actions.pop(each.id)
 
-    def _resolved(self, event: ActionResolved) -> None:
+    def _resolved(self, event: events.ActionResolved) -> None:
         self.actions.pop(event.id, None)
         (self.reporting if event.id in self.claimed else self.unreported)[event.id] = event
         self._soften()
@@ -149,7 +137,7 @@ class State:
         self.unreported.clear()
         self.reporting.clear()
 
-    def _mode_set(self, event: ModeSet) -> None:
+    def _mode_set(self, event: events.ModeSet) -> None:
         """Store the mode. The first mode is not reported to the model, because the system prompt names it. A mode
         set by a plan tool is not reported, because the result of the tool reports it."""
         self._mode = event.mode
@@ -164,10 +152,10 @@ class State:
         self.unreported = {name: ended for name, ended in self.unreported.items() if name in event.unreported}
         self.answered = self.answered and event.kept is not None
 
-    def _forked(self, event: Forked) -> None:
+    def _forked(self, event: events.Forked) -> None:
         why = f"it is still pending in session {event.session}, from which this session was forked"
         for each in self.actions.values():
-            self.unreported[each.id] = ActionResolved(
+            self.unreported[each.id] = events.ActionResolved(
                 at=event.at, id=each.id, label=each.label, ended="discarded", reason=why, by="callgate"
             )
         self.actions.clear()

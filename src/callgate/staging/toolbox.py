@@ -15,8 +15,7 @@ from callgate.tools.staging import serving
 from callgate.tools.tool_names import close_names
 from callgate.tools.toolbox import Raw
 from callgate.tools.wrappers import Named
-from callgate.words.arguments import Rejected
-from callgate.words.calls import Result
+from callgate.words.calls import Rejected, Result
 from callgate.words.errors import ToolDefinitionError
 from callgate.words.messages import Text
 from callgate.words.pending import RESOLVE, ResolveAction, Staged

@@ -10,8 +10,7 @@ from typing import Any
 
 from callgate.core.ports import Host, Run, Target, Tool, Unknown
 from callgate.testing.memory_host import MemoryHost
-from callgate.words.arguments import Accepted, Rejected
-from callgate.words.calls import Result
+from callgate.words.calls import Accepted, Rejected, Result
 from callgate.words.changes import ChangeSet
 from callgate.words.decisions import FieldAnswer
 from callgate.words.errors import ToolFailure

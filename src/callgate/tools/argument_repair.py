@@ -10,7 +10,7 @@ from callgate.tools.schema_node import SchemaNode, kinds_of
 from callgate.tools.schema_rules import canonical
 from callgate.tools.schema_walk import SchemaWalk
 from callgate.tools.strict_json import BLANK, LIMITS, JSONFault, JSONLimits, join, parse, shown
-from callgate.words.arguments import Repair
+from callgate.words.calls import Repair
 from callgate.words.late_pattern import late_pattern
 
 _DECIMAL = late_pattern(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")

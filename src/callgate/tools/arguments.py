@@ -17,7 +17,7 @@ from callgate.tools.argument_repair import MAX_REPAIRS, ArgumentRepair, TooManyR
 from callgate.tools.jsonschema import Schema, TooMuchWork
 from callgate.tools.schema_node import quote
 from callgate.tools.strict_json import BLANK, JSONFault, decode_utf8, parse, plain
-from callgate.words.arguments import JSON, Accepted, Rejected, Repair
+from callgate.words.calls import JSON, Accepted, Rejected, Repair
 from callgate.words.late_pattern import late_pattern
 
 _FENCE = late_pattern(r"```(?:json[5c]?)?(?![\w-])(.*)```", re.DOTALL | re.IGNORECASE)

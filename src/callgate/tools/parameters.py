@@ -12,7 +12,7 @@ from typing import Annotated, Any, NotRequired, cast, get_args, get_origin
 from callgate.tools.schema_node import quote
 from callgate.tools.signature import MISSING, Parameter, Signature
 from callgate.tools.strict_json import join
-from callgate.words.arguments import Rejected
+from callgate.words.calls import Rejected
 from callgate.words.errors import ToolDefinitionError
 
 MAX_FAULTS = 20

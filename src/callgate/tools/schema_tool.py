@@ -6,7 +6,7 @@ from typing import Any
 from callgate.core.capabilities import ToolFacts
 from callgate.core.ports import Run
 from callgate.tools.arguments import Arguments
-from callgate.words.arguments import Accepted, Rejected
+from callgate.words.calls import Accepted, Rejected
 from callgate.words.changes import ChangeSet
 from callgate.words.errors import ToolFailure
 from callgate.words.model import ToolSpec

@@ -13,7 +13,7 @@ from itertools import accumulate, islice
 from math import isfinite
 from typing import Any, Literal, TypeAlias, cast
 
-from callgate.words.arguments import JSON
+from callgate.words.calls import JSON
 from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 

@@ -21,8 +21,7 @@ from callgate.tools.parameters import Parameters, WholeObject, read_parameters
 from callgate.tools.signature import caller_scope, inside_partials, read_signature
 from callgate.tools.tool_names import check_aliases, check_name
 from callgate.tools.values import applied, to_result
-from callgate.words.arguments import Accepted, Rejected
-from callgate.words.calls import Result
+from callgate.words.calls import Accepted, Rejected, Result
 from callgate.words.changes import ChangeSet
 from callgate.words.declared import Given
 from callgate.words.errors import ToolDefinitionError, ToolFailure, UndeclaredArgument

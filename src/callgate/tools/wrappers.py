@@ -13,8 +13,7 @@ from callgate.core.capabilities import SessionFacts, ToolFacts, bind, facts_of
 from callgate.core.ports import Run, Target, Tool, ToolSource, Unknown
 from callgate.tools.tool_names import check_name
 from callgate.tools.toolbox import Raw, refuse_shared_names, unknown
-from callgate.words.arguments import Accepted, Rejected
-from callgate.words.calls import Result
+from callgate.words.calls import Accepted, Rejected, Result
 from callgate.words.changes import ChangeSet
 from callgate.words.model import ToolSpec
 from callgate.words.traits import Traits

@@ -15,6 +15,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvid
 from callgate._version import __version__
 from callgate.words.decisions import Allow, Ask, Deny
 from callgate.words.events import (
+    AgentPath,
     CallArrived,
     CallDecided,
     CallSettled,
@@ -31,7 +32,6 @@ from callgate.words.events import (
     TurnStarted,
 )
 from callgate.words.messages import Usage
-from callgate.words.session_event import AgentPath
 
 CONTENT_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _NAME = "callgate"

@@ -33,9 +33,8 @@ from callgate.tui.route import as_card, route
 from callgate.tui.screen import ESCAPE, ESCAPE_AT_CARD, terminal_output
 from callgate.tui.theme import Theme, theme_for
 from callgate.words.errors import CallgateError
-from callgate.words.events import Event, ModelSet, Noted, StatusChanged, TurnEnded
+from callgate.words.events import AgentPath, Event, ModelSet, Noted, StatusChanged, TurnEnded
 from callgate.words.inputs import Input, Prompt
-from callgate.words.session_event import AgentPath
 from callgate.words.turns import Compacted
 
 if TYPE_CHECKING:

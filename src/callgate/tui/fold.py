@@ -12,8 +12,7 @@ from callgate.tui.fold_calls import apply_call_event
 from callgate.tui.fold_runs import apply_run_event
 from callgate.tui.fold_state import FoldState
 from callgate.tui.fold_texts import apply_text_event
-from callgate.words.events import Event
-from callgate.words.session_event import AgentPath
+from callgate.words.events import AgentPath, Event
 from callgate.words.turns import Rewound
 
 SHOWN = 20

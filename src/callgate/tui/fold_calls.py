@@ -9,8 +9,8 @@ from callgate.tui.fold_state import FoldState
 from callgate.words import events as e
 from callgate.words.calls import NO_OUTPUT, TRANSITIONS, Status
 from callgate.words.decisions import Allow, Deny
+from callgate.words.events import AgentPath
 from callgate.words.pending import RESOLVE
-from callgate.words.session_event import AgentPath
 
 LONGEST_OUTPUT = 20_000
 """Characters of a running call's output that are stored for the screen; the result has the whole output."""

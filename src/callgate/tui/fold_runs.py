@@ -9,7 +9,7 @@ from callgate.tui.fold_state import FoldState
 from callgate.tui.render.measures import seconds_text
 from callgate.words import events as e
 from callgate.words.decisions import Scope
-from callgate.words.spending import spent_in
+from callgate.words.events import spent_in
 from callgate.words.turns import PhaseEnded, PhaseStarted
 
 SCOPES: Mapping[Scope, str] = {"session": "this session", "project": "this project", "user": "everywhere"}

@@ -8,10 +8,10 @@ from callgate.tui.markdown_parts import Opened, finished_length
 from callgate.words import events as e
 from callgate.words.calls import Status
 from callgate.words.decisions import Question
+from callgate.words.events import AgentPath
 from callgate.words.messages import Spent
 from callgate.words.modes import Mode
 from callgate.words.pending import Staged
-from callgate.words.session_event import AgentPath
 from callgate.words.turns import Measures, PhaseStarted
 
 MOST_LIVE = 500

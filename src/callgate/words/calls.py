@@ -1,15 +1,43 @@
-"""Tool calls: statuses and their transitions, codes of results, results."""
+"""Tool calls: validated arguments, statuses and their transitions, codes of results, results.
+
+Paths of arguments have the form ``$.items[0].id``; ``$`` is the whole object.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
-from callgate.words.arguments import Repair
 from callgate.words.decisions import Decision, Question
 from callgate.words.errors import StateError
 from callgate.words.messages import Content, Opaque, Text
 from callgate.words.noun import nothing, noun
+
+JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
+
+
+@noun
+class Repair:
+    """A repair of an argument that preserves its information. ``what`` describes the change at ``path``."""
+
+    path: str
+    what: str
+
+
+@noun
+class Accepted:
+    """Arguments that match the schema, and the repairs that were made."""
+
+    arguments: dict[str, Any]
+    repairs: tuple[Repair, ...] = ()
+
+
+@noun
+class Rejected:
+    """The faults of invalid arguments. Each fault has at least one line with the path, the value and the expected
+    value."""
+
+    errors: tuple[str, ...]
 
 
 class Status(StrEnum):

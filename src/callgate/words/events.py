@@ -5,26 +5,29 @@ of the events of one call: arrived < decided < asked < answered < started < sett
 arrive and are released in the order of ``index``, and settle in any order. ``at`` is wall time and may jump.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from callgate.words.arguments import Repair
-from callgate.words.calls import Result
+from callgate.words.calls import Repair, Result
 from callgate.words.decisions import ApprovalPolicy, Confirmation, Decision, Question
 from callgate.words.endings import ENDINGS, RunReason
 from callgate.words.messages import Message, Opaque, Part, Spent, Text
 from callgate.words.model import RunOptions, StopReason, WantedEffort
 from callgate.words.modes import Mode
-from callgate.words.notices import AgentOpened, AgentSpent, FeatureRecorded, NoticeAdded, NoticeDelivered
 from callgate.words.noun import noun
 from callgate.words.pending import Ended, Staged
 from callgate.words.turns import (
+    AgentOpened,
+    AgentSpent,
     AnswerUnused,
     Branched,
     Compacted,
     Counted,
+    FeatureRecorded,
     Measures,
+    NoticeAdded,
+    NoticeDelivered,
     PhaseEnded,
     PhaseStarted,
     ResultReplaced,
@@ -376,56 +379,49 @@ class StatusChanged:
     status: SessionStatus
 
 
-Durable = (
-    MessageAdded
-    | PromptQueued
-    | PromptDequeued
-    | TurnStarted
-    | TurnEnded
-    | RunEnded
-    | RequestRetried
-    | CallArrived
-    | CallDecided
-    | QuestionAsked
-    | QuestionAnswered
-    | CallStarted
-    | CallSettled
-    | ContextUpdated
-    | PolicyAdded
-    | ActionStaged
-    | ActionResolved
-    | Paused
-    | StrayFound
-    | StrayEnded
-    | ModeSet
-    | ModelSet
-    | EffortSet
-    | Rewound
-    | Branched
-    | Compacted
-    | Snipped
-    | ResultReplaced
-    | MetadataSet
-    | AnswerUnused
-    | AgentOpened
-    | AgentSpent
-    | SessionOpened
-    | Forked
-    | LinesQuarantined
-    | Noted
-    | NoticeAdded
-    | NoticeDelivered
-    | FeatureRecorded
+_OfHistory = (
+    MessageAdded | Rewound | Branched | Compacted | Snipped | ResultReplaced | SessionOpened | Forked | LinesQuarantined
 )
-Passing = (
-    CallProgressed
-    | CallReleased
-    | InterruptibleChanged
-    | InputRefused
-    | PhaseStarted
-    | PhaseEnded
-    | TextStreamed
-    | ThinkingStreamed
-    | StatusChanged
-)
+_OfTurns = PromptQueued | PromptDequeued | TurnStarted | TurnEnded | RunEnded | RequestRetried | Paused | AnswerUnused
+_OfCalls = CallArrived | CallDecided | QuestionAsked | QuestionAnswered | CallStarted | CallSettled | ContextUpdated
+_OfActions = PolicyAdded | ActionStaged | ActionResolved | StrayFound | StrayEnded | NoticeAdded | NoticeDelivered
+_OfSession = ModeSet | ModelSet | EffortSet | MetadataSet | AgentOpened | AgentSpent | Noted | FeatureRecorded
+Durable = _OfHistory | _OfTurns | _OfCalls | _OfActions | _OfSession
+_Streamed = CallProgressed | TextStreamed | ThinkingStreamed | PhaseStarted | PhaseEnded
+Passing = _Streamed | CallReleased | InterruptibleChanged | InputRefused | StatusChanged
 Event = Durable | Passing
+
+AgentPath = tuple[str, ...]
+"""Names of agents from the root session to a nested session; empty for the root."""
+
+
+class SessionEvent(NamedTuple):
+    """An event of a session or of a nested session.
+
+    path    the names of the agents from the root to the session that wrote the event
+    number  the number of the event in the record of that session, from 1; 0 if the event is not recorded
+    """
+
+    path: AgentPath
+    number: int
+    event: Event
+
+
+SPENDING = (AgentSpent, AnswerUnused, Compacted, MetadataSet, RequestRetried, TurnEnded)
+"""The events with the costs of a request."""
+
+
+def spent_in(event: Event) -> Spent | None:
+    """Return the costs of a request that the event records, or None."""
+    if isinstance(event, Compacted):
+        return None if event.usage is None else Spent(event.model, event.usage, event.cost)
+    return event.spent if isinstance(event, SPENDING) else None
+
+
+def by_model(spent: Iterable[Spent]) -> tuple[Spent, ...]:
+    """Return the total costs of each model."""
+    sums: dict[str, Spent] = {}
+    for each in spent:
+        before = sums.get(each.model)
+        sums[each.model] = each if before is None else before + each
+    return tuple(sums.values())

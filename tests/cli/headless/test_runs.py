@@ -15,9 +15,8 @@ from callgate.formats.jsonable import from_json
 from callgate.testing import call, fail, say, stop, think, turn
 from callgate.testing.script import Scene
 from callgate.words.errors import ModelError
-from callgate.words.events import Event, Noted
+from callgate.words.events import Event, Noted, SessionEvent
 from callgate.words.messages import Message, ResultPart, Usage
-from callgate.words.session_event import SessionEvent
 from tests.cli.headless.kit import Desk
 from tests.search.deferred_kit import is_reminder
 

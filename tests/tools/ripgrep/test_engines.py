@@ -17,8 +17,7 @@ from callgate.tools.builtin.glob import glob as glob_tool
 from callgate.tools.builtin.grep import grep as grep_tool
 from callgate.tools.ripgrep import search_engine as engines
 from callgate.tools.ripgrep.search_engine import MODES, VARIABLE, EngineMode, search_engine
-from callgate.words.arguments import Accepted
-from callgate.words.calls import Result
+from callgate.words.calls import Accepted, Result
 from callgate.words.errors import ToolFailure
 from tests.house.tree import ROOT
 from tests.tools.fake_run import FakeRun

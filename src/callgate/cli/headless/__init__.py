@@ -30,11 +30,10 @@ from callgate.config import Config
 from callgate.tools.output import OutputSchema
 from callgate.words.decisions import Question
 from callgate.words.errors import CallgateError, UsageError
-from callgate.words.events import Event, TurnStarted
+from callgate.words.events import AgentPath, Event, TurnStarted
 from callgate.words.inputs import Branch, Continue, Input, Prompt
 from callgate.words.messages import Text
 from callgate.words.model import RequestOptions, RunOptions
-from callgate.words.session_event import AgentPath
 
 _SIGNALS = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 

@@ -11,12 +11,21 @@ from typing import TYPE_CHECKING, Any
 from callgate.cli.headless.event_output import TextOutput
 from callgate.cli.headless.headless_result import HeadlessResult, Reason
 from callgate.words.errors import CallgateError, JournalError
-from callgate.words.events import Event, InputRefused, MessageAdded, RunEnded, StatusChanged, TurnEnded, TurnStarted
+from callgate.words.events import (
+    AgentPath,
+    Event,
+    InputRefused,
+    MessageAdded,
+    RunEnded,
+    SessionEvent,
+    StatusChanged,
+    TurnEnded,
+    TurnStarted,
+    spent_in,
+)
 from callgate.words.inputs import Input, Interrupt, Prompt
 from callgate.words.messages import Spent, Usage
 from callgate.words.model import RunOptions
-from callgate.words.session_event import AgentPath, SessionEvent
-from callgate.words.spending import spent_in
 from callgate.words.turns import INJECTED
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from callgate.cli.headless.line_writer import LineWriter
 from callgate.cli.terminal import safe
 from callgate.cli.text_output import say
 from callgate.formats.jsonable import to_json
-from callgate.words.events import CallSettled, Event, Noted, RequestRetried, TurnStarted
-from callgate.words.session_event import SessionEvent
+from callgate.words.events import CallSettled, Event, Noted, RequestRetried, SessionEvent, TurnStarted
 from callgate.words.turns import Compacted
 
 T = TypeVar("T")

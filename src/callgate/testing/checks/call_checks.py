@@ -9,8 +9,7 @@ from callgate.conversation.ports import Journal
 from callgate.core.ports import Case, Gate, Run, Target, Tool, ToolSource, Unknown
 from callgate.testing.checks.promise import promise, promise_kind, quietly
 from callgate.testing.plain import PlainTool
-from callgate.words.arguments import Accepted, Rejected
-from callgate.words.calls import Result
+from callgate.words.calls import Accepted, Rejected, Result
 from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Allow, Ask, Deny, Pattern, arguments_hash
 from callgate.words.events import Durable, MessageAdded, Noted

@@ -16,8 +16,7 @@ from callgate.core.ports import Run, Tool
 from callgate.tools.builtin import prompt_text
 from callgate.tools.schema_tool import SchemaTool
 from callgate.tools.session_state import ENTER, EXIT, PLAN
-from callgate.words.arguments import Accepted, Rejected
-from callgate.words.calls import Artifact, Display, Result
+from callgate.words.calls import Accepted, Artifact, Display, Rejected, Result
 from callgate.words.decisions import AskedField, AskedOption, FieldAnswer
 from callgate.words.errors import ToolFailure
 from callgate.words.messages import Text

@@ -15,8 +15,7 @@ from callgate.words.model import ToolSpec
 
 if TYPE_CHECKING:
     from callgate.core.ports import Run, Tool
-    from callgate.words.arguments import Accepted, Rejected
-    from callgate.words.calls import Result
+    from callgate.words.calls import Accepted, Rejected, Result
     from callgate.words.changes import ChangeSet
     from callgate.words.traits import Traits
 

@@ -15,8 +15,7 @@ from callgate.config import Config, load_config
 from callgate.tui.statusline.status_payload import StatusTotals, payload, payload_bytes
 from callgate.tui.statusline.status_runner import StatusLine, without_colours
 from callgate.words.errors import CallgateError
-from callgate.words.events import Event
-from callgate.words.session_event import AgentPath
+from callgate.words.events import AgentPath, Event
 
 if TYPE_CHECKING:
     from callgate import Session
