@@ -1,4 +1,5 @@
-"""The sessions of ``callgate demo`` in a checkout: every claim is computed from the events and files."""
+"""The sessions of ``callgate demo``, which a wheel contains as ``callgate.demo_plays``. Every claim is computed from
+the events and files."""
 
 import asyncio
 import signal
@@ -10,11 +11,12 @@ from pathlib import Path
 
 from callgate import CallgateError
 from callgate.cli.text_output import out
-from examples.demo import in_terminal, killed, rewrite, streaming
-from examples.demo.record import Fact, PlayRecord, facts
-from examples.demo.shop import Shop, make_files
-from examples.demo.stage import PlayStage
-from examples.demo.view import PlayView
+
+from . import in_terminal, killed, rewrite, streaming
+from .record import Fact, PlayRecord, facts
+from .shop import Shop, make_files
+from .stage import PlayStage
+from .view import PlayView
 
 _INTRO = "A scripted model at work in a temporary folder. Everything but the model is real."
 PLAYS = (streaming.PLAY, killed.PLAY, rewrite.PLAY)

@@ -1,4 +1,4 @@
-"""The process that is killed: ``python -m examples.demo PLAY SPEED``, in the folder of the demo.
+"""The process that is killed: runs the first part of the play PLAY at SPEED, in the folder of the demo.
 
 It prints every event as a line of JSON, and ``ready`` when it has done its part. It exits at the end of its input,
 which means that the parent process has ended.
@@ -16,9 +16,10 @@ from callgate import Event, Prompt, QuestionAsked, Session, SessionLimits
 from callgate.formats.jsonable import to_json
 from callgate.tools.builtin.ast_edit import ast_edit
 from callgate.words.events import AgentPath, CallProgressed, CallSettled, TurnEnded
-from examples.demo import killed, rewrite
-from examples.demo.shop import Shop, rules, store
-from examples.demo.stage import READY
+
+from . import killed, rewrite
+from .shop import Shop, rules, store
+from .stage import READY
 
 _go = threading.Event()
 

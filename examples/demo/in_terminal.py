@@ -19,7 +19,8 @@ from callgate.assembly.agent import agent_session
 from callgate.config import Config, load_config
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.testing.script import Step
-from examples.demo.record import Fact
+
+from .record import Fact
 
 if TYPE_CHECKING:
     from callgate.tui.app import TerminalApp

@@ -8,9 +8,10 @@ from callgate.testing import ScriptedModel, call, say, turn
 from callgate.words.events import CallArrived, CallSettled, CallStarted, Passing, QuestionAnswered
 from callgate.words.limits import ExecutorSettings
 from callgate.words.messages import ResultPart, Text
-from examples.demo.record import PlayRecord, title_of
-from examples.demo.shop import DEPLOYED, GUARDED, UPLOADS, rules, store
-from examples.demo.stage import KILLED, Play, PlayStage
+
+from .record import PlayRecord, title_of
+from .shop import DEPLOYED, GUARDED, UPLOADS, rules, store
+from .stage import KILLED, Play, PlayStage
 
 NAME = "killed"
 # Two calls are in the middle at once, whatever concurrency the environment sets for the other plays.

@@ -6,7 +6,8 @@ from typing import TypeVar
 
 from callgate import Event, Result
 from callgate.words.events import CallArrived, CallSettled, MessageAdded, TurnStarted
-from examples.demo.shop import Files
+
+from .shop import Files
 
 E = TypeVar("E")
 

@@ -10,9 +10,10 @@ from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tools.builtin.ast_edit import ast_edit
 from callgate.words.events import ActionResolved, ActionStaged, Noted
 from callgate.words.inputs import Undo
-from examples.demo.record import PlayRecord
-from examples.demo.shop import Files, add_line, rules, store
-from examples.demo.stage import KILLED, Play, PlayStage
+
+from .record import PlayRecord
+from .shop import Files, add_line, rules, store
+from .stage import KILLED, Play, PlayStage
 
 NAME = "rewrite"
 TOUCHED = ("cart.py", "checks.py", "prices.py")

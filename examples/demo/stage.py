@@ -15,11 +15,13 @@ from callgate.formats.jsonable import from_json
 from callgate.words.decisions import Confirmation
 from callgate.words.events import TurnEnded
 from callgate.words.inputs import Input
-from examples.demo.record import Claim, PlayRecord
-from examples.demo.shop import Shop, end, files_now
-from examples.demo.view import PlayView
 
-CHECKOUT = Path(__file__).parents[2]
+from .record import Claim, PlayRecord
+from .shop import Shop, end, files_now
+from .view import PlayView
+
+ROOT = Path(__file__).parents[2]
+"""The folder that contains the package of the plays: the checkout, or the folder of installed packages."""
 READY = "ready"
 """The line that the first process prints when it has done its part; all other lines are events."""
 KILLED = -9
@@ -63,11 +65,11 @@ class PlayStage:
         The process has a group of its own, so that Ctrl-C reaches this process alone, and does not outlive this call.
         """
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "examples.demo", play, str(self.shop.speed)),
+            *(sys.executable, "-m", str(__package__), play, str(self.shop.speed)),
             stdin=PIPE,
             stdout=PIPE,
             start_new_session=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join((os.environ.get("PYTHONPATH", ""), str(CHECKOUT)))},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join((os.environ.get("PYTHONPATH", ""), str(ROOT)))},
         )
         assert process.stdout is not None
         was_ready = False

@@ -13,9 +13,10 @@ from callgate.words.events import (
     TextStreamed,
     TurnEnded,
 )
-from examples.demo.record import PlayRecord, title_of
-from examples.demo.shop import FIRST_READS, GUARDED, rules
-from examples.demo.stage import Play, PlayStage
+
+from .record import PlayRecord, title_of
+from .shop import FIRST_READS, GUARDED, rules
+from .stage import Play, PlayStage
 
 
 def _model(speed: float) -> ScriptedModel:

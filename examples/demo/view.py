@@ -20,7 +20,8 @@ from callgate.words.events import (
     TurnStarted,
 )
 from callgate.words.model import WHOLE
-from examples.demo.record import Fact, title_of
+
+from .record import Fact, title_of
 
 Form = Literal["color", "plain", "json"]
 """Lines in the colours of the terminal, lines without colours, or the events as JSON."""

@@ -51,12 +51,13 @@ def test_a_checkout_caches_the_specs_of_its_tools_until_a_source_changes(tmp_pat
         assert specs.cached_specs(cache) == made, stale
 
 
-def test_a_wheel_contains_the_specs_and_starts_without_the_tools(tmp_path: Path) -> None:
+def test_a_wheel_contains_the_specs_and_the_demo_and_starts_without_the_tools(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(words, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as packed:
         built = packed.read("callgate/tools/builtin/specs.json")
+        assert "callgate/demo_plays/__main__.py" in packed.namelist()
         packed.extractall(tmp_path / "site")
     assert json.loads(built) == json.loads(json.dumps(specs.specs_of_tools()))
     program = "import sys; from callgate.tools.builtin import BUILTIN, specs, shipped\n"

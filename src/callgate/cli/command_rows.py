@@ -124,14 +124,14 @@ _BEGIN, _SESSIONS, _RULES, _OWN = "begin", "what a session did", "what may run",
 GROUPS = {
     group.name: group
     for group in (
-        CommandGroup(_BEGIN, "demo", "watch a scripted session, without a key or network", "demo"),
+        CommandGroup(_BEGIN, "demo", "watch a scripted session, without a key or network", "begin_commands"),
         CommandGroup(
             _BEGIN, "auth", "keys of providers: set, list, remove, test", "auth_commands",
             "Keys are looked for in the environment (ANTHROPIC_API_KEY and the like), by the key_command of your "
             "settings, in the keyring of the system, and in a private file of $CALLGATE_DATA_DIR, in this order.",
         ),
         CommandGroup(
-            _BEGIN, "doctor", "find problems and the commands that repair them", "doctor_commands"
+            _BEGIN, "doctor", "find problems and the commands that repair them", "begin_commands"
         ),
         CommandGroup(
             _BEGIN, "config", "settings: get, set, unset, list, edit, path", "config_commands",
@@ -139,7 +139,7 @@ GROUPS = {
             "them CALLGATE_* variables and the command line. A repository can only make things stricter.",
         ),
         CommandGroup(_BEGIN, "completion", "print the completion script for bash, zsh or fish", "completion"),
-        CommandGroup(_BEGIN, "update", "show the command that installs the newest version", "doctor_commands"),
+        CommandGroup(_BEGIN, "update", "show the command that installs the newest version", "begin_commands"),
         CommandGroup(
             _SESSIONS, "session", "sessions: list, show, export, import, rename, verify, gc ...", "session_commands",
             f"Manage stored sessions. {DATA_FOLDER}",
@@ -193,7 +193,7 @@ GROUPS = {
             "The status line is printed by a command of yours, statusline.command in the settings. "
             "It gets JSON on its standard input.",
         ),
-        CommandGroup(_OWN, "record", "run a command and record its exchanges with models", "record_command"),
+        CommandGroup(_OWN, "record", "run a command and record its exchanges with models", "begin_commands"),
     )
 }  # fmt: skip
 """The first words of the command line, in the order of the help."""
