@@ -234,8 +234,7 @@ def _spelled(row: Any) -> str:
 
 def _value(row: Any) -> str:
     """The place of an option's value; the values themselves where they are known."""
-    name = "|".join(row.choices) if row.value and row.choices else row.value
-    name = f"{name}…" if row.count in ("+", "*", "...") else name
+    name = f"{row.value}…" if row.count in ("+", "*", "...") else row.value
     return f"[{name}]" if row.count == "?" and row.names else name
 
 

@@ -222,8 +222,8 @@ def test_a_session_that_is_not_there_is_1(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["latest", "c1", "yse"], "unknown answer 'yse'; did you mean yes?"),
-        (["latest", "c1", "perhaps"], "unknown answer 'perhaps'; say yes, no or always"),
+        (["latest", "c1", "yse"], "there is no 'yse'; did you mean yes?"),
+        (["latest", "c1", "perhaps"], "there is no 'perhaps'; there are yes, no, always"),
         (["yes"], "name a session: callgate answer latest yes"),
         (["latest", "--note", "x"], "--note goes with yes or no or always"),
         (["latest", "yes", "--stop"], "--stop goes with no"),

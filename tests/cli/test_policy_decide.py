@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.admin.call_judge import CallJudge
-from callgate.cli.policy_decide import KEYS, decide_lines
+from callgate.cli.policy_commands import KEYS, decide_lines
 from tests.cli.policy_kit import Person
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.cli.tools_rank import rank_lines
+from callgate.cli.tools_commands import rank_lines
 from callgate.search.tool_index import ToolIndex
 
 TOOLS = {

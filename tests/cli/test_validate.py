@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.cli.tools_validate import validate_lines
+from callgate.cli.tools_commands import validate_lines
 
 TOOL = {
     "name": "read",

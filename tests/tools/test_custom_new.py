@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.cli.tools_new import new_tool
+from callgate.cli.tools_commands import new_tool
 from callgate.host.local import LocalHost
 from callgate.tools.custom import Api, load_tools
 from callgate.tools.custom.tool_files import ToolFolder

@@ -11,7 +11,7 @@ from typing import Any
 from callgate import Store
 from callgate.admin.sessions import Archive
 from callgate.cli.command_parser import USAGE, count, json_object
-from callgate.cli.command_rows import ArgumentRow, CommandMisuse, CommandRow
+from callgate.cli.command_rows import SESSION_HELP, ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.editor import edited
 from callgate.cli.question_page import ALL, LINES, QuestionPage, sign_of
 from callgate.cli.terminal import Line, paragraph, signs_for
@@ -89,10 +89,6 @@ def _read(which: str | None) -> SessionQuestions:
 
 
 def _check(answer: str | None, options: dict[str, Any]) -> None:
-    if answer is not None and answer not in ANSWERS:
-        close = get_close_matches(answer, ANSWERS, n=1)
-        hint = f"did you mean {close[0]}?" if close else "say yes, no or always"
-        raise CommandMisuse(f"unknown answer {answer!r}; {hint}")
     if options["edit"] is not None and options["arguments"] is not None:
         raise CommandMisuse("--edit and --arguments cannot be combined: use one of them")
     for name, wanted in _ONLY_WITH.items():
@@ -233,32 +229,13 @@ COMMANDS = (
         answer,
         "",
         (
-            ArgumentRow(
-                "SESSION?",
-                "the id of the session or its beginning, its title, words of its prompts, the file of a log, "
-                "or latest (the default)",
-                "which",
-            ),
-            ArgumentRow(
-                "CALL?",
-                "the question: the sign that is shown beside it, which stands for exactly these arguments, or the id "
-                "of its call. Not needed where only one is open; without an answer, all of that question is shown",
-            ),
+            ArgumentRow("SESSION?", f"{SESSION_HELP}, or latest", "which"),
+            ArgumentRow("CALL?", "the sign beside the question, or the id of its call; not needed if one is open"),
             ArgumentRow("yes|no|always?", "always also adds a rule: see --choice, --scope", "answer"),
             ArgumentRow("--note TEXT", "with no: a text for the model; with yes: a text for the record"),
             ArgumentRow("--stop", "with no: end the turn too"),
-            ArgumentRow(
-                "--arguments JSON",
-                "with yes: run it with these arguments instead; @FILE reads them from a file, @- from standard input. "
-                "They are checked when the answer is acted on",
-                read=json_object,
-            ),
-            ArgumentRow(
-                "--edit ARGUMENT?",
-                "with yes: change a text argument, such as a plan, in $VISUAL or $EDITOR first; its name is not needed "
-                "where there is only one",
-                const="",
-            ),
+            ArgumentRow("--arguments JSON", "with yes: run it with these; @FILE, or @- for stdin", read=json_object),
+            ArgumentRow("--edit ARGUMENT?", "with yes: first edit a text argument in $VISUAL or $EDITOR", const=""),
             ArgumentRow(
                 "--pick ANSWER",
                 "with yes, once for each question that the call asks, in their order: the number of an option, several "
@@ -266,16 +243,10 @@ COMMANDS = (
                 many=True,
             ),
             ArgumentRow("--choice N", "with always: the number of the rule (default: 1)", read=count),
-            ArgumentRow(
-                "--scope S",
-                "with always: for this session (default), the project or the user",
-                choices=("session", "project", "user"),
-            ),
+            ArgumentRow("--scope session|project|user", "with always: where the rule is valid (default: session)"),
             ArgumentRow("--json", "print JSON lines, without shortened texts", "as_json"),
         ),
-        more=(
-            "exit codes: 0 shown, or the answer was accepted; 1 refused, because the question was answered or is "
-            "not open; 2 usage"
-        ),
+        more="exit codes: 0 shown, or the answer was accepted; 1 refused, because the question was answered or is not "
+        "open; 2 usage",
     ),
 )

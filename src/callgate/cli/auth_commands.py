@@ -14,7 +14,7 @@ from callgate.admin.provider_keys import (
     remove_key,
     store_key,
 )
-from callgate.cli.command_rows import ArgumentRow, CommandMisuse, CommandRow
+from callgate.cli.command_rows import JSON, JSON_LINES, ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.terminal import Span, paragraph, signs_for
 from callgate.cli.text_output import json_fields, out, put, put_json, put_text, say, text_width
 from callgate.words.errors import UsageError
@@ -102,29 +102,16 @@ COMMANDS = (
         (ArgumentRow("PROVIDER", "such as anthropic, openai, gemini", offers=provider_names), ArgumentRow("KEY*")),
         examples=("callgate auth set anthropic", "pass show openai | callgate auth set openai"),
     ),
+    CommandRow("auth list", show_keys, "list the keys and where they are stored", (JSON,)),
     CommandRow(
-        "auth list",
-        show_keys,
-        "list the keys and where they are stored",
-        (ArgumentRow("--json", "print a list as JSON", "as_json"),),
-        examples=("callgate auth list",),
-    ),
-    CommandRow(
-        "auth remove",
-        forget_key,
-        "forget a stored key",
-        (ArgumentRow("PROVIDER", "whose key", offers=provider_names),),
-        examples=("callgate auth remove openai",),
+        "auth remove", forget_key, "forget a stored key", (ArgumentRow("PROVIDER", "whose key", offers=provider_names),)
     ),
     CommandRow(
         "auth test",
         test_model,
         "try a model with a few small requests",
-        (
-            ArgumentRow("PROVIDER|MODEL?", "default: the default model", "which", offers=provider_names),
-            ArgumentRow("--json", "print each outcome as a line of JSON", "as_json"),
-        ),
-        examples=("callgate auth test", "callgate auth test openai", "callgate auth test ollama/qwen3"),
+        (ArgumentRow("PROVIDER|MODEL?", "default: the default model", "which", offers=provider_names), JSON_LINES),
+        examples=("callgate auth test openai", "callgate auth test ollama/qwen3"),
         more="exit codes: 0 the model answers, 1 it does not",
     ),
 )

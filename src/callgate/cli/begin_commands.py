@@ -10,7 +10,7 @@ from pathlib import Path
 
 from callgate.admin.doctor import Diagnosis, is_healthy, run_checks
 from callgate.admin.installed import NAME, app_packages, find_installation
-from callgate.cli.command_rows import ArgumentRow, CommandMisuse, CommandRow
+from callgate.cli.command_rows import JSON, ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.terminal import Line, Safe, Span, paragraph, signs_for
 from callgate.cli.text_output import json_fields, out, put, put_json, put_text, say, text_width
 from callgate.formats.display import counted
@@ -122,11 +122,7 @@ COMMANDS = (
         "doctor",
         doctor,
         "",
-        (
-            ArgumentRow("--online", "ask the model for an answer too, for a few tokens, and connect MCP servers"),
-            ArgumentRow("--json", "print all outcomes as JSON", "as_json"),
-        ),
-        examples=("callgate doctor", "callgate doctor --online", "callgate doctor --json"),
+        (ArgumentRow("--online", "ask the model for an answer too, for a few tokens, and connect MCP servers"), JSON),
         more="exit codes: 0 nothing is wrong (there may be warnings), 1 something is",
     ),
     CommandRow("update", update, ""),

@@ -23,7 +23,7 @@ from callgate.admin.session_changes import (
 )
 from callgate.admin.sessions import ago, moment
 from callgate.cli.command_parser import count
-from callgate.cli.command_rows import SESSION_HELP, ArgumentRow, CommandMisuse, CommandRow
+from callgate.cli.command_rows import JSON, JSON_LINES, SESSION_HELP, ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.terminal import Line, Safe, Span, clip, fit, paragraph, safe, signs_for
 from callgate.cli.text_output import answer_to, columns, json_fields, out, put, put_json, say, text_width
 from callgate.formats.columns import pieces
@@ -298,7 +298,7 @@ COMMANDS = (
         (
             ArgumentRow("WHICH*", SESSION_HELP, "words"),
             ArgumentRow("--all", "the changes of every session of this folder", "every"),
-            ArgumentRow("--json", "print one JSON line for each change", "as_json"),
+            JSON_LINES,
             ArgumentRow("--patch", "with show: print only the diff, in the format of git"),
         ),
         more="exit codes: 0 shown; 1 failed, or a part cannot be read",
@@ -309,13 +309,13 @@ COMMANDS = (
         undo,
         "",
         (
-            ArgumentRow("call|turn|session?", "default: turn", "scope", choices=("call", "turn", "session")),
+            ArgumentRow("call|turn|session?", "default: turn", "scope"),
             ArgumentRow("--change N", "only the change with this number; if it is an undo, redo it", read=count),
             ArgumentRow("--session WHICH", SESSION_HELP),
             ArgumentRow("--dry-run", "only show it, with the diff"),
             ArgumentRow("--yes", "do not ask"),
             ArgumentRow("--partly", "skip files with conflicts"),
-            ArgumentRow("--json", "print one JSON line", "as_json"),
+            JSON,
         ),
         more="exit codes: 0 done; 1 failed, conflicts, nothing to undo, or the answer was no; 2 usage; 130 interrupted",
     ),

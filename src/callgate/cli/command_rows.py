@@ -7,11 +7,7 @@ from typing import Any
 from callgate.words.noun import noun
 
 DATA_FOLDER = "Sessions are stored in $CALLGATE_DATA_DIR (default: ~/.local/share/callgate)."
-SESSION_HELP = (
-    "the id of the session or its beginning, its title, words of its prompts, or the file of a log (default: "
-    "the latest of this "
-    "folder)"
-)
+SESSION_HELP = "id or its beginning, a title, words of its prompts, or a log file (default: the newest of this folder)"
 
 
 class CommandMisuse(Exception):
@@ -30,7 +26,6 @@ class ArgumentRow:
     help     the line in the help; empty to hide the argument
     to       the parameter of the function; by default the name of the option, or the name of the value in lower case
     read     converts the text; raises ArgumentTypeError for an invalid text
-    choices  the only allowed values
     offers   returns the values for shell completion
     many     True if the option may be given several times
     apart    the name of a group of options that exclude each other
@@ -40,7 +35,6 @@ class ArgumentRow:
     help: str = ""
     to: str = ""
     read: Callable[[str], Any] | None = None
-    choices: tuple[str, ...] = ()
     offers: Callable[[], Iterable[str]] | None = None
     default: Any = None
     const: Any = None
@@ -65,8 +59,18 @@ class ArgumentRow:
         return self.form[len(self.form.rstrip("?+*.")) :]
 
     @property
+    def choices(self) -> tuple[str, ...]:
+        """The only allowed values: the words of a value in lower case, such as "yes|no"; empty if any value is
+        allowed."""
+        return tuple(self.value.split("|")) if self.value.islower() else ()
+
+    @property
     def parameter(self) -> str:
         return self.to or (self.names[-1].lstrip("-") if self.names else self.value.lower()).replace("-", "_")
+
+
+JSON = ArgumentRow("--json", "print JSON", "as_json")
+JSON_LINES = ArgumentRow("--json", "print one line of JSON for each", "as_json")
 
 
 @noun
@@ -130,9 +134,7 @@ GROUPS = {
             "Keys are looked for in the environment (ANTHROPIC_API_KEY and the like), by the key_command of your "
             "settings, in the keyring of the system, and in a private file of $CALLGATE_DATA_DIR, in this order.",
         ),
-        CommandGroup(
-            _BEGIN, "doctor", "find problems and the commands that repair them", "begin_commands"
-        ),
+        CommandGroup(_BEGIN, "doctor", "find problems and the commands that repair them", "begin_commands"),
         CommandGroup(
             _BEGIN, "config", "settings: get, set, unset, list, edit, path", "config_commands",
             "Settings are TOML files in layers: that of the machine's owner, your own, those of the repository; above "
@@ -144,18 +146,10 @@ GROUPS = {
             _SESSIONS, "session", "sessions: list, show, export, import, rename, verify, gc ...", "session_commands",
             f"Manage stored sessions. {DATA_FOLDER}",
         ),
-        CommandGroup(
-            _SESSIONS, "log", "print the events of a session as text", "session_commands"
-        ),
-        CommandGroup(
-            _SESSIONS, "audit", (
-                "list every decision: by whom, about what, with what outcome"
-            ), "session_commands",
-        ),
+        CommandGroup(_SESSIONS, "log", "print the events of a session as text", "session_commands"),
+        CommandGroup(_SESSIONS, "audit", "list decisions: by whom, about what, with what outcome", "session_commands"),
         CommandGroup(_SESSIONS, "answer", "show the open questions of a session, or answer one", "answer_command"),
-        CommandGroup(_SESSIONS, "changes", (
-            "list the changes of files in a session, or show a diff"
-        ), "changes_commands"),
+        CommandGroup(_SESSIONS, "changes", "list the changes of files, or show a diff", "changes_commands"),
         CommandGroup(_SESSIONS, "undo", "undo changes of files", "changes_commands"),
         CommandGroup(
             _RULES, "policy", "rules and answers: list, explain, check, add, revoke ...", "policy_commands",
@@ -185,11 +179,10 @@ GROUPS = {
         ),
         CommandGroup(
             _OWN, "prompt", "the system prompt: show", "prompt_commands",
-            "The system prompt is put together from texts that you can replace, by files in the folder prompt of your "
-            "settings.",
+            "The system prompt is composed of texts. Files in the folder prompt of your settings replace them.",
         ),
         CommandGroup(
-            _OWN, "statusline", "the status line of the terminal: test", "statusline_commands",
+            _OWN, "statusline", "the status line of the terminal: test", "prompt_commands",
             "The status line is printed by a command of yours, statusline.command in the settings. "
             "It gets JSON on its standard input.",
         ),

@@ -85,12 +85,9 @@ def completion_script(shell: str) -> str:
 
 def values_of(row: ArgumentRow) -> str:
     """Return the known values of an argument or option, FILES, or an empty text."""
-    if row.choices or row.offers is not None:
-        return " ".join(row.choices or (row.offers or tuple)())
-    words = row.value.split("|")
-    if _FILE_WORDS & {*words}:
-        return FILES
-    return " ".join(words) if words[1:] and row.value.islower() else ""
+    if row.offers is not None:
+        return " ".join(row.offers())
+    return FILES if _FILE_WORDS & {*row.value.split("|")} else " ".join(row.choices)
 
 
 def _takes(row: ArgumentRow) -> bool:
@@ -140,7 +137,7 @@ COMMANDS = (
         "completion",
         completion,
         "",
-        (ArgumentRow("SHELL", "bash, zsh or fish", choices=SHELLS),),
+        (ArgumentRow("bash|zsh|fish", "the shell", "shell"),),
         examples=(
             "mkdir -p ~/.local/share/bash-completion/completions",
             "callgate completion bash > ~/.local/share/bash-completion/completions/callgate",

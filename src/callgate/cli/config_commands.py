@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from callgate.admin.settings import SettingRow, find_setting, list_settings, load_config, setting_names
 from callgate.admin.settings_change import ChangedSetting, WritableLayer, change_setting, faults_in, file_of
-from callgate.cli.command_rows import ArgumentRow, CommandMisuse, CommandRow
+from callgate.cli.command_rows import JSON, ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.editor import editor_command
 from callgate.cli.terminal import Line, Safe, Span, paragraph, signs_for
 from callgate.cli.text_output import (
@@ -186,13 +186,7 @@ COMMANDS = (
             "callgate config set --project sandbox.allow_hosts pypi.org files.pythonhosted.org",
         ),
     ),
-    CommandRow(
-        "config unset",
-        unset,
-        "remove a value from a settings file",
-        (*_LAYERS, _KEY),
-        examples=("callgate config unset limits.max_cost",),
-    ),
+    CommandRow("config unset", unset, "remove a value from a settings file", (*_LAYERS, _KEY)),
     CommandRow(
         "config list",
         list_all,
@@ -200,23 +194,16 @@ COMMANDS = (
         (
             ArgumentRow("SECTION?", "only keys that begin so"),
             ArgumentRow("--set", "only keys that a file or a variable sets", "only_set"),
-            ArgumentRow("--json", "print them as a list of JSON", "as_json"),
+            JSON,
         ),
-        examples=("callgate config list", "callgate config list --set", "callgate config list limits"),
+        examples=("callgate config list --set", "callgate config list limits"),
     ),
     CommandRow(
         "config edit",
         edit,
         "open a settings file in $VISUAL or $EDITOR",
         _LAYERS,
-        examples=("callgate config edit",),
         more="exit codes: 0 the file is valid, 1 it is not",
     ),
-    CommandRow(
-        "config path",
-        path,
-        "the files of each layer",
-        (ArgumentRow("--json", "print them as a list of JSON", "as_json"),),
-        examples=("callgate config path",),
-    ),
+    CommandRow("config path", path, "the files of each layer", (JSON,)),
 )

@@ -22,7 +22,7 @@ from callgate.admin.servers import (
     try_server,
 )
 from callgate.cli.command_parser import pair, tool_names
-from callgate.cli.command_rows import ArgumentRow, CommandMisuse, CommandRow
+from callgate.cli.command_rows import JSON, ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.start_options import RULES
 from callgate.cli.terminal import Span, clip, signs_for
 from callgate.cli.text_output import json_fields, out, put, put_json, put_paragraph, put_text, say, text_width
@@ -211,12 +211,7 @@ def _port(text: str) -> int:
 
 _NEW_NAME = ArgumentRow("NAME", "its tools are called mcp__NAME__TOOL")
 _NAME = ArgumentRow("NAME", "of the server", offers=own_names)
-_SCOPE = ArgumentRow(
-    "-s --scope S",
-    "user (default): your own, in every folder; project: for all who work on this folder",
-    choices=("user", "project"),
-    default="user",
-)
+_SCOPE = ArgumentRow("-s --scope user|project", "user (default): every folder; project: this folder", default="user")
 COMMANDS = (
     CommandRow(
         "mcp add",
@@ -225,11 +220,7 @@ COMMANDS = (
         (
             _NEW_NAME,
             ArgumentRow("URL|-- COMMAND+", "an address, or a command with its arguments", "words"),
-            ArgumentRow(
-                "-t --transport T",
-                "stdio for a command, http for an address, sse for the address of an old server; mostly not needed",
-                choices=("stdio", "http", "sse"),
-            ),
+            ArgumentRow("-t --transport stdio|http|sse", "sse is for old servers with an address; mostly not needed"),
             ArgumentRow("-e --env NAME=VALUE", "a variable for it", read=pair("="), many=True),
             ArgumentRow("-H --header 'NAME: VALUE'", "sent with requests", read=pair(":"), many=True),
             ArgumentRow("--trusted", "trust the server's marks of read-only tools"),
@@ -249,46 +240,27 @@ COMMANDS = (
         (_NEW_NAME, ArgumentRow("JSON", "the entry", "entry"), _SCOPE),
         examples=("""callgate mcp add-json time '{"command": "uvx", "args": ["mcp-server-time"]}'""",),
     ),
-    CommandRow("mcp remove", remove, "remove a server", (_NAME, _SCOPE), examples=("callgate mcp remove time",)),
-    CommandRow(
-        "mcp list",
-        list_all,
-        "list every server with its status, number of tools and time",
-        (ArgumentRow("--json", "print a list as JSON", "as_json"),),
-        examples=("callgate mcp list",),
-    ),
-    CommandRow(
-        "mcp get",
-        get,
-        "show the configuration of a server",
-        (_NAME, ArgumentRow("--json", "print it as JSON", "as_json")),
-        examples=("callgate mcp get time",),
-    ),
+    CommandRow("mcp remove", remove, "remove a server", (_NAME, _SCOPE)),
+    CommandRow("mcp list", list_all, "list every server with its status, number of tools and time", (JSON,)),
+    CommandRow("mcp get", get, "show the configuration of a server", (_NAME, JSON)),
     CommandRow(
         "mcp test",
         test,
         "connect to a server and list its tools",
-        (_NAME, ArgumentRow("--json", "print it as JSON", "as_json")),
-        examples=("callgate mcp test time",),
+        (_NAME, JSON),
         more="exit codes: 0 the server is connected, 1 it is not",
     ),
-    CommandRow("mcp login", login, "log in to a server", (_NAME,), examples=("callgate mcp login github",)),
-    CommandRow("mcp logout", logout, "forget a login", (_NAME,), examples=("callgate mcp logout github",)),
+    CommandRow("mcp login", login, "log in to a server", (_NAME,)),
+    CommandRow("mcp logout", logout, "forget a login", (_NAME,)),
     CommandRow(
         "mcp serve",
         "mcp_serve:serve",
         "provide the built-in tools to other programs",
         (
             ArgumentRow("--tools LIST", "only these tools, such as Read,Grep", read=tool_names),
-            ArgumentRow(
-                "--http",
-                f"on a port; the token that clients have to send is that of ${TOKEN}, or a new one, printed at the "
-                "start",
-            ),
+            ArgumentRow("--http", f"on a port; clients send the token of ${TOKEN}, or a new one that is printed"),
             ArgumentRow("--port N", f"with --http (default {PORT}; 0 takes a free one)", read=_port),
-            ArgumentRow(
-                "--host ADDRESS", "with --http: an address of this machine that clients use (default 127.0.0.1)"
-            ),
+            ArgumentRow("--host ADDRESS", "with --http: the address on this machine (default 127.0.0.1)"),
             *RULES,
             ArgumentRow("--settings FILE", "a settings file with priority over all others"),
             ArgumentRow("--trust", "trust this folder with its tools and hooks for this start"),
@@ -296,7 +268,6 @@ COMMANDS = (
             ArgumentRow("--debug"),
         ),
         examples=(
-            "callgate mcp serve",
             "callgate mcp serve --tools Read,Grep,Bash --allow 'Bash(npm test)'",
             "callgate mcp serve --http --port 8765",
         ),

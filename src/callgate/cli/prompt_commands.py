@@ -1,17 +1,22 @@
-"""The command ``callgate prompt show``."""
+"""The commands ``callgate prompt show`` and ``callgate statusline test``."""
 
-from time import time
+import asyncio
+from time import monotonic, time
 
 from callgate.assembly.prompting import PromptPart, PromptSubject, prompt_for
+from callgate.assembly.status_command import Finished, StatusCommand
 from callgate.cli.command_parser import split_names
-from callgate.cli.command_rows import ArgumentRow, CommandRow
-from callgate.cli.start_options import PROMPT_TEXTS
+from callgate.cli.command_rows import JSON, ArgumentRow, CommandRow
+from callgate.cli.start_options import MODE, PROMPT_TEXTS
 from callgate.cli.start_session import prompt_wishes
-from callgate.cli.terminal import Line, Span, paragraph
+from callgate.cli.terminal import Line, Span, can_redraw, paragraph
 from callgate.cli.text_output import json_fields, out, put, put_json, say, text_width
-from callgate.config import load_config
+from callgate.config import Config, load_config
 from callgate.tools.builtin import BUILTIN, builtin_tools
-from callgate.words.modes import MODES, Mode
+from callgate.tui.statusline.status_payload import SAMPLE, payload_bytes
+from callgate.tui.statusline.status_runner import failure_of, status_lines, without_colours
+from callgate.words.errors import UsageError
+from callgate.words.modes import Mode
 
 
 def show(
@@ -48,6 +53,67 @@ def _lines(part: PromptPart, columns: int) -> list[Line]:
     return [*lines, ()]
 
 
+def test_command(line: str | None, sample: bool, as_json: bool) -> int:
+    """Run the status line command with a sample. Prints the lines that would be shown, the error output, the
+    duration and the exit code."""
+    if sample:
+        put_json(SAMPLE)
+        return 0
+    config = load_config()
+    if line is None:
+        for note in config.notes:
+            if note.text.startswith("statusline."):
+                say(str(note))
+        if config.statusline.command is None:
+            place = "your settings" if config.folder is None else config.folder / "settings.toml"
+            raise UsageError(
+                f"no status line is configured: add --command, or set command = … under [statusline] in {place}"
+            )
+    end, took = asyncio.run(_run_statusline(config, line))
+    failure = failure_of(end)
+    lines = () if failure is not None or isinstance(end, str) else status_lines(end.stdout)
+    if as_json:
+        put_json(_statusline_json(end, lines, failure, took))
+    else:
+        coloured = can_redraw(out())
+        out().writelines(f"{each if coloured else without_colours(each)}\n" for each in lines)
+        put(_statusline_lines(end, failure, took, shown=bool(lines)))
+    return 0 if lines else 1
+
+
+async def _run_statusline(config: Config, line: str | None) -> tuple[Finished | str, int]:
+    """Run the command. Return its result and its duration in milliseconds."""
+    await StatusCommand(config, command=":")(b"")  # starts the guard process, which is not measured
+    began = monotonic()
+    end = await StatusCommand(config, command=line)(payload_bytes(SAMPLE))
+    return end, round(1000 * (monotonic() - began))
+
+
+def _statusline_lines(end: Finished | str, failure: str | None, took: int, *, shown: bool) -> list[Line]:
+    lines: list[Line] = []
+    if isinstance(end, Finished):
+        errors = end.stderr.decode("utf-8", "replace").splitlines()
+        lines += [(Span(f"  {line}", "red"),) for line in errors]
+    if failure is not None:
+        lines.append((Span(f"The command {failure}: the previous line would stay.", "red"),))
+    elif not shown:
+        lines.append((Span("It printed nothing: the line would be empty.", "yellow"),))
+    code = "" if isinstance(end, str) else f"exit code {end.returncode}, "
+    return [*lines, (Span(f"{code}{took} ms", "dim"),)]
+
+
+def _statusline_json(end: Finished | str, lines: tuple[str, ...], failure: str | None, took: int) -> dict[str, object]:
+    ran = isinstance(end, Finished)
+    return {
+        "lines": [*lines],
+        "failure": failure,
+        "exit_code": end.returncode if ran else None,
+        "timed_out": end.timed_out if ran else False,
+        "stderr": end.stderr.decode("utf-8", "replace") if ran else "",
+        "milliseconds": took,
+    }
+
+
 COMMANDS = (
     CommandRow(
         "prompt show",
@@ -56,12 +122,27 @@ COMMANDS = (
         (
             ArgumentRow("--text", "print only the text, exactly as the model receives it", apart="form"),
             ArgumentRow("--json", "print a list of parts with name, origin and text", "as_json", apart="form"),
-            ArgumentRow("--mode MODE", f"the mode: {', '.join(MODES)}", choices=tuple(MODES)),
+            MODE,
             ArgumentRow("--model NAME", "the model to name in it", default=""),
             ArgumentRow("--tools LIST", "only these tools, such as Read,Grep; '' for none", read=split_names),
             ArgumentRow("--unattended", "for a session without a user (-p)"),
             *PROMPT_TEXTS,
         ),
-        examples=("callgate prompt show", "callgate prompt show --text --mode plan"),
+        examples=("callgate prompt show --text --mode plan",),
+    ),
+    CommandRow(
+        "statusline test",
+        test_command,
+        "run the status line command once with sample data",
+        (
+            ArgumentRow("--command LINE", "run this command instead of the configured one", "line"),
+            ArgumentRow("--sample", "print the sample data and run nothing"),
+            JSON,
+        ),
+        examples=(
+            "callgate statusline test --command 'jq -r .model.name'",
+            "callgate statusline test --sample > sample.json",
+        ),
+        more="exit codes: 0 the output would be shown, 1 it would not",
     ),
 )

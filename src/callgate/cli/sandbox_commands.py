@@ -5,7 +5,7 @@ import shlex
 import subprocess
 from collections.abc import Iterator, Sequence
 
-from callgate.cli.command_rows import ArgumentRow, CommandMisuse, CommandRow
+from callgate.cli.command_rows import JSON, ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.terminal import Line, Span, paragraph, signs_for
 from callgate.cli.text_output import json_fields, out, put, put_json, put_text, say, text_width
 from callgate.config import Config, load_config
@@ -103,11 +103,7 @@ COMMANDS = (
         "sandbox prove",
         prove,
         "run attacks inside the sandbox and report the results",
-        (
-            ArgumentRow("--all", "test every kind of sandbox, not only the best that works", "every"),
-            ArgumentRow("--json", "print every attack and its outcome as JSON", "as_json"),
-        ),
-        examples=("callgate sandbox prove", "callgate sandbox prove --all --json"),
+        (ArgumentRow("--all", "test every kind of sandbox, not only the best that works", "every"), JSON),
         more="exit codes: 0 if a sandbox is in force, otherwise 1",
     ),
     CommandRow(

@@ -12,7 +12,15 @@ from pathlib import Path
 
 from callgate import admin
 from callgate.cli.command_parser import count, hexadecimal, seconds_of
-from callgate.cli.command_rows import DATA_FOLDER, SESSION_HELP, ArgumentRow, CommandMisuse, CommandRow
+from callgate.cli.command_rows import (
+    DATA_FOLDER,
+    JSON,
+    JSON_LINES,
+    SESSION_HELP,
+    ArgumentRow,
+    CommandMisuse,
+    CommandRow,
+)
 from callgate.cli.terminal import Line, Safe, Span, clip, fit, safe, width
 from callgate.cli.text_output import columns, hand_over, json_fields, put, put_json, put_text, say, size_in_words
 from callgate.formats.display import counted
@@ -41,7 +49,7 @@ def _check_force(output: str | None, force: bool) -> None:
         raise CommandMisuse("--force requires --output")
 
 
-def import_session(file: str, program: str) -> int:
+def import_session(file: str, program: str | None) -> int:
     """Import a transcript, without its agents, as a new session of this folder. The first printed line is the id of the
     session. The file is not changed."""
     if file == "-":
@@ -266,22 +274,20 @@ def _age(text: str) -> float:
 
 _WHICH = ArgumentRow("ID?", SESSION_HELP, "which")
 _ONE = ArgumentRow("ID", "the id of the session, a unique beginning of it, or its whole title", "which")
-_ALL = ArgumentRow("--all", "every session of every folder", "every")
 _OUTPUT = (
     ArgumentRow("-o --output FILE", "where to write (default: standard output)"),
     ArgumentRow("--force", "replace the file if it exists"),
 )
-_SHAPES = ("markdown", "html", "ai-sdk")
-_TABLES = ("table", "json", "csv")
+_HEAD = hexadecimal("must be a head printed by `callgate session verify`")
 _ROWS = (
     CommandRow(
         "session list",
         "session_list:list_sessions",
         "list the sessions, last used first",
         (
-            ArgumentRow("--all", "those of all folders", "every_folder"),
+            ArgumentRow("--all", "the sessions of all folders", "every_folder"),
             ArgumentRow("--limit N", "the maximum number (default: all)", read=count),
-            ArgumentRow("--json", "print one JSON line for each session", "as_json"),
+            JSON_LINES,
         ),
         more="marks: ? a question waits for an answer, * the last turn is unfinished, ! the log cannot be read",
     ),
@@ -292,18 +298,14 @@ _ROWS = (
         (
             _WHICH,
             ArgumentRow("--tail N", "only the last N messages", read=count),
-            ArgumentRow("--json", "print one JSON line for each event", "as_json"),
+            ArgumentRow("--json", "print one line of JSON for each event", "as_json"),
         ),
     ),
     CommandRow(
         "session export",
         export,
         "export a session as Markdown, HTML or messages of the AI SDK",
-        (
-            _WHICH,
-            ArgumentRow("--format F", "markdown, html or ai-sdk (JSON)", "shape", choices=_SHAPES, required=True),
-            *_OUTPUT,
-        ),
+        (_WHICH, ArgumentRow("--format markdown|html|ai-sdk", "ai-sdk is JSON", "shape", required=True), *_OUTPUT),
     ),
     CommandRow(
         "session import",
@@ -311,9 +313,7 @@ _ROWS = (
         "import a transcript of another program as a new session",
         (
             ArgumentRow("FILE", "the transcript; - is standard input"),
-            ArgumentRow(
-                "--format F", "claude-code, the default", "program", choices=("claude-code",), default="claude-code"
-            ),
+            ArgumentRow("--format claude-code", "the default", "program"),
         ),
         more="Claude Code keeps its transcripts in ~/.claude/projects/*/*.jsonl",
     ),
@@ -323,17 +323,11 @@ _ROWS = (
         "check that a log was not modified",
         (
             _WHICH,
-            _ALL,
-            ArgumentRow(
-                "--head SUM",
-                "a head printed earlier, which the log must contain",
-                read=hexadecimal("must be a head printed by `callgate session verify`"),
-            ),
+            ArgumentRow("--all", "every session of every folder", "every"),
+            ArgumentRow("--head SUM", "a head printed earlier, which the log must contain", read=_HEAD),
         ),
-        more=(
-            "The removal of the end of a log leaves no trace: note the printed head, and pass it later with "
-            "--head. exit codes: 0 not modified, 1 modified"
-        ),
+        more="The removal of the end of a log leaves no trace: note the printed head, and pass it later with --head. "
+        "exit codes: 0 not modified, 1 modified",
     ),
     CommandRow(
         "session gc",
@@ -343,15 +337,10 @@ _ROWS = (
             ArgumentRow("--all", "include the sessions of all folders", "everywhere"),
             ArgumentRow("--older-than AGE", "the minimum age since the last use: 12h, 30d, 6w", read=_age),
             ArgumentRow("--dry-run", "only list what would be removed"),
-            ArgumentRow("--json", "say it as one line of JSON", "as_json"),
+            JSON,
         ),
     ),
-    CommandRow(
-        "session remove",
-        remove,
-        "remove one session",
-        (_ONE,),
-    ),
+    CommandRow("session remove", remove, "remove one session", (_ONE,)),
     CommandRow(
         "session rename",
         rename,
@@ -371,11 +360,7 @@ _ROWS = (
         "audit",
         audit,
         "",
-        (
-            _WHICH,
-            ArgumentRow("--format F", "table (default), json or csv", "shape", choices=_TABLES, default="table"),
-            *_OUTPUT,
-        ),
+        (_WHICH, ArgumentRow("--format table|json|csv", "default: table", "shape", default="table"), *_OUTPUT),
         more="exit codes: 0 done; 1 failed, or the log was modified, so that rows may be missing",
     ),
 )

@@ -90,30 +90,26 @@ PROMPT_TEXTS = (
     ArgumentRow("--append-system-prompt TEXT", "after the system prompt", apart="appended"),
     ArgumentRow("--append-system-prompt-file FILE", "the same, from a file", apart="appended"),
 )
+MODE = ArgumentRow(f"--mode {'|'.join(MODES)}", "the permission mode")
 RULES = (
     ArgumentRow("--allow RULE", "allow without a question, such as 'Bash(npm test)'", many=True),
     ArgumentRow("--ask RULE", "always ask, such as 'Bash(npm test)'", many=True),
     ArgumentRow("--deny RULE", "always deny, such as 'Bash(npm test)'", many=True),
-    ArgumentRow("--mode MODE", ", ".join(MODES), choices=tuple(MODES)),
+    MODE,
 )
 FORMATS: Mapping[str, Sequence[ArgumentRow]] = {
     "in and out": (
         ArgumentRow(
-            "--output-format F",
+            "--output-format text|json|stream-json",
             "text: the answer (default); json: one object at the end; stream-json: every event as a line of JSON",
-            choices=("text", "json", "stream-json"),
             default="text",
         ),
         ArgumentRow(
-            "--input-format F",
+            "--input-format text|stream-json",
             "stream-json: inputs as lines of JSON, such as prompts and answers, until standard input ends",
-            choices=("text", "stream-json"),
             default="text",
         ),
-        ArgumentRow(
-            "--json-schema FILE|JSON",
-            "the answer must be JSON that matches this schema; an invalid answer is sent back once",
-        ),
+        ArgumentRow("--json-schema FILE|JSON", "the schema of the answer; an invalid answer is sent back once"),
         ArgumentRow(
             "--wait S",
             "wait until questions are answered (callgate answer) and continue; --wait=S: at most S seconds for each",
@@ -125,15 +121,13 @@ FLAGS: Mapping[str, Sequence[ArgumentRow]] = {
     "the model": (
         ArgumentRow("--model NAME", "such as anthropic/claude-… or ollama/…"),
         ArgumentRow("--fallback-model NAME", "the model to use if the first is overloaded"),
-        ArgumentRow("--effort LEVEL", "low … max, or auto", choices=(*get_args(Effort), "auto")),
+        ArgumentRow(f"--effort {'|'.join(get_args(Effort))}|auto", "how much the model thinks"),
         *PROMPT_TEXTS,
     ),
     "what it may do": (
         *RULES,
         ArgumentRow("--tools LIST", "only these tools: Read,Grep; '' for none", read=split_names),
-        ArgumentRow(
-            "--add-dir DIR", "an additional folder that may be read; file tools change only the workspace", many=True
-        ),
+        ArgumentRow("--add-dir DIR", "a folder that may be read; file tools change only the workspace", many=True),
         ArgumentRow("--max-turns N", "the maximum number of requests to the model", read=count),
         ArgumentRow("--max-budget DOLLARS", "the maximum cost of the session", read=_dollars),
         ArgumentRow("--token-budget N", "the maximum number of output tokens for this prompt", read=count),
@@ -145,10 +139,7 @@ FLAGS: Mapping[str, Sequence[ArgumentRow]] = {
     ),
     "the session": (
         ArgumentRow("-c --continue", "continue the newest session of this folder", "latest"),
-        ArgumentRow(
-            "-r --resume ID",
-            "continue this session: an id, a title, words, or a log file; without a value, a terminal shows a list",
-        ),
+        ArgumentRow("-r --resume ID", "continue a session: an id, a title, words, a log file; without ID, show a list"),
         ArgumentRow("--fork", "continue a copy; the original session is unchanged"),
         ArgumentRow("--resume-at MESSAGE", "continue after this message, such as a3, without later messages"),
         ArgumentRow("--session-id ID", "the id of a new session"),

@@ -147,36 +147,18 @@ def _in_words(state: TrustState) -> str:
     return f"not trusted: {state.why}" if state.why else "not trusted"
 
 
-_TRUST = "Trusted folders are stored in $CALLGATE_DATA_DIR (default: ~/.local/share/callgate)."
 _FOLDER = ArgumentRow("DIR?", "the folder (default: the current one)", "folder")
+_DIGEST = hexadecimal("is the fingerprint that `callgate trust show` prints", DIGITS)
+_YES = ArgumentRow("--yes FINGERPRINT", "do not ask; pass the fingerprint from `callgate trust show`", read=_DIGEST)
 COMMANDS = (
     CommandRow("trust list", list_trusted, "the trusted folders", examples=("callgate trust list",)),
-    CommandRow(
-        "trust show",
-        show,
-        "what a folder would run",
-        (_FOLDER,),
-        examples=("callgate trust show", "callgate trust show ~/src/app"),
-    ),
+    CommandRow("trust show", show, "what a folder would run", (_FOLDER,), ("callgate trust show ~/src/app",)),
     CommandRow(
         "trust add",
         add,
         "trust a folder as it is now",
-        (
-            _FOLDER,
-            ArgumentRow(
-                "--yes FINGERPRINT",
-                "do not ask; pass the fingerprint from `callgate trust show`",
-                read=hexadecimal("is the fingerprint that `callgate trust show` prints", DIGITS),
-            ),
-        ),
+        (_FOLDER, _YES),
         examples=("callgate trust add", "callgate trust add ~/src/app --yes 0123456789abcdef0123456789abcdef"),
     ),
-    CommandRow(
-        "trust revoke",
-        revoke,
-        "trust a folder no more",
-        (_FOLDER,),
-        examples=("callgate trust revoke", "callgate trust revoke ~/src/app"),
-    ),
+    CommandRow("trust revoke", revoke, "trust a folder no more", (_FOLDER,), ("callgate trust revoke ~/src/app",)),
 )
