@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from benchmarks.measure import Size
 from benchmarks.report import Row
-from callgate.changes.change_summary import display
+from callgate.changes.diff import display
 from callgate.words.changes import ChangeSet, FileChange
 
 LINES, FILES = 20_000, 500

@@ -1,4 +1,4 @@
-"""Tool search: how good the order is, and what it costs among ten thousand tools, with numpy and without."""
+"""Tool search: how good the order is, and what it costs among ten thousand tools."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -9,7 +9,6 @@ from statistics import median
 from benchmarks.measure import Size
 from benchmarks.report import Row
 from benchmarks.retrieval import SAMPLES, read_sets, whole_sets
-from callgate.search import rank
 from callgate.search.tool_index import ToolIndex, ToolText
 from callgate.search.vectors import ToolVectors, tool_vectors
 
@@ -23,14 +22,12 @@ def rows(size: Size) -> list[Row]:
     index = ToolIndex()
     built = _cpu(lambda: [index.put(text) for text in texts[:many]])
     added = [_cpu(lambda text=text: index.put(text)) for text in texts[many:]]
-    with_numpy, without = _query_times(index, 0), _query_times(index, 2 * many)
+    times = _query_times(index)
     return [
         Row("search_build", f"an index of {many:,} tools", "s", built, limit=3.0),
         Row("search_add", "one tool more, the slowest of a hundred", "ms", max(added) * 1e3, limit=5.0),
-        Row("search_half", "half of the queries, with numpy", "ms", median(with_numpy) * 1e3, limit=0.5),
-        Row("search_most", "95 % of the queries, with numpy", "ms", _most(with_numpy) * 1e3, limit=2.0),
-        Row("search_half_plain", "half of the queries, without numpy", "ms", median(without) * 1e3, limit=2.0),
-        Row("search_most_plain", "95 % of the queries, without numpy", "ms", _most(without) * 1e3, limit=10.0),
+        Row("search_half", "half of the queries", "ms", median(times) * 1e3, limit=2.0),
+        Row("search_most", "95 % of the queries", "ms", _most(times) * 1e3, limit=10.0),
     ]
 
 
@@ -63,16 +60,12 @@ def _tools() -> Iterator[ToolText]:
         yield replace(text, name=f"{text.name}_{number}")
 
 
-def _query_times(index: ToolIndex, large: int) -> list[float]:
-    """The CPU time of each query of the samples, sorted. Each is asked once before, which makes the arrays of numpy."""
+def _query_times(index: ToolIndex) -> list[float]:
+    """The CPU time of each query of the samples, sorted. Each is asked once before, which fills the caches of stems."""
     queries = [text for tool_set in read_sets() for text, _ in tool_set.questions]
-    before, rank.LARGE = rank.LARGE, large
-    try:
-        for query in queries:
-            index.search(query)
-        return sorted(_cpu(lambda query=query: index.search(query)) for query in queries)
-    finally:
-        rank.LARGE = before
+    for query in queries:
+        index.search(query)
+    return sorted(_cpu(lambda query=query: index.search(query)) for query in queries)
 
 
 def _most(times: list[float]) -> float:

@@ -15,7 +15,7 @@ from callgate.conversation.record import MemoryJournal, Record
 from callgate.conversation.reminders import remind
 from callgate.core.capabilities import ToolFacts
 from callgate.features import compaction_feature, search_feature
-from callgate.search.search_reminders import ANNOUNCED, MOST_CHARS, Announcements
+from callgate.search.search_feature import ANNOUNCED, MOST_CHARS, Announcements
 from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
 from callgate.words.events import MessageAdded
 from callgate.words.inputs import Compact, Rewind, Snip

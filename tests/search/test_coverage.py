@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.search.rank import ANSWERED, REORDERED, spread
-from callgate.search.tool_index import ToolText
+from callgate.search.tool_index import ANSWERED, REORDERED, ToolText, spread
 from tests.search.kit import index, names
 
 SCORES = st.lists(st.floats(0, 10), max_size=REORDERED + 5)

@@ -6,7 +6,7 @@ import pytest
 
 from callgate.core.ports import Tool
 from callgate.search.fields import READ, ToolText
-from callgate.search.finder import INDEXED_AT_ONCE, ToolFinder
+from callgate.search.search_tools import INDEXED_AT_ONCE, ToolFinder
 from callgate.search.tool_index import ToolIndex
 from tests.search.deferred_kit import server_tool
 

@@ -6,8 +6,8 @@ import pytest
 
 from callgate import Session, Store, tool
 from callgate.features import compaction_feature, search_feature
-from callgate.search.finder import INDEXED_AT_ONCE
-from callgate.search.search_reminders import MOST_SUGGESTED, REMEMBERED, SUGGESTED
+from callgate.search.search_feature import MOST_SUGGESTED, REMEMBERED, SUGGESTED
+from callgate.search.search_tools import INDEXED_AT_ONCE
 from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
 from callgate.words.inputs import Compact
 from callgate.words.model import Request

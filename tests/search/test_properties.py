@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.search import rank
-from callgate.search.tool_index import Hit, ToolIndex, ToolText
+from callgate.search.tool_index import ToolIndex, ToolText
 from tests.search.kit import index
 
 _WORDS = "send sends message Slack file. weather? 天气 雨。 the get café погода 12 x YouTube 'a b' \"quoted text\""
@@ -49,18 +48,6 @@ def test_an_index_that_followed_changes_is_the_one_that_is_built_anew(
     built = index(*reversed(left.values()))
     assert (len(grown), {name for name in left if name in grown}) == (len(left), set(left))
     assert grown.search(query, k, required=required) == built.search(query, k, required=required)
-
-
-@given(st.lists(TOOLS, max_size=12), TEXTS, st.lists(WORDS, max_size=1), st.integers(1, 60))
-def test_numpy_gives_the_same_scores(tools: list[ToolText], query: str, required: list[str], k: int) -> None:
-    def found() -> list[Hit]:
-        return index(*tools).search(query, k, required=required)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rank, "ENOUGH", 3)
-        plain = found()
-        patch.setattr(rank, "LARGE", 0)
-        assert found() == plain
 
 
 @given(ANY_TEXT, ANY_TEXT, ANY_TEXT, ANY_TEXT, st.lists(ANY_TEXT, max_size=2), SCHEMAS)

@@ -10,8 +10,7 @@ from operator import is_
 from callgate.core.capabilities import facts_of
 from callgate.core.ports import Target, Tool, ToolSource, Unknown
 from callgate.search.search_tools import ExecuteExtraTool, SearchExtraTools
-from callgate.tools.toolbox import Raw, Toolbox, refuse_shared_names, unknown
-from callgate.tools.wrappers import Merged
+from callgate.tools.toolbox import Merged, Raw, Toolbox, refuse_shared_names, unknown
 from callgate.words.calls import Rejected
 from callgate.words.pending import RESOLVE
 from callgate.words.tool_search import EXECUTE, OFF, ON, SEARCH, SearchUse, percent_of

@@ -4,11 +4,12 @@ The weight of a term in a tool depends only on the tool. So adding or removing a
 updated index equals a newly built index. An index must be used by one thread at a time.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from heapq import nlargest
 
 from callgate.search.fields import COVERED_NAME, READ, ToolText, own_name, weigh_terms
 from callgate.search.query import FAINT, Asked, read_words, without_stops
-from callgate.search.rank import Postings, best, spread
 from callgate.search.search_terms import terms
 from callgate.search.vectors import ToolVectors
 from callgate.words.noun import noun
@@ -169,3 +170,129 @@ class ToolIndex:
             if server := self._entries[number].server:
                 rated[number] = score + SIBLINGS * servers.get(server, 0.0)
         return rated
+
+
+# Rare terms come first. Once they have found this many tools, common terms add to the scores of those alone.
+ENOUGH = 1000
+# Terms near a word: letters of a part, letters by which lengths differ, how much alike, and how many of each kind.
+_PART, _LETTERS, _LIKENESS, _NEAREST = 4, 2, 0.8, 3
+
+
+class Postings:
+    """The postings of the index: for each term the numbers of the tools that contain it, with the weight of the term in
+    each tool."""
+
+    def __init__(self) -> None:
+        self.by_term: dict[str, dict[int, float]] = {}
+        self.size = 0
+        self._free: list[int] = []
+
+    def __len__(self) -> int:
+        return self.size - len(self._free)
+
+    def add(self, weights: Mapping[str, float]) -> int:
+        if self._free:
+            number = self._free.pop()
+        else:
+            number, self.size = self.size, self.size + 1
+        for term, weight in weights.items():
+            self.by_term.setdefault(term, {})[number] = weight
+        return number
+
+    def remove(self, number: int, terms: Iterable[str]) -> None:
+        self._free.append(number)
+        for term in terms:
+            found = self.by_term[term]
+            del found[number]
+            if not found:
+                del self.by_term[term]
+
+    def having_all(self, terms: Iterable[str]) -> set[int]:
+        found = sorted((self.by_term.get(term, {}) for term in terms), key=len)
+        return set(found[0]).intersection(*found[1:]) if found else set()
+
+    def rarest_first(self, weights: Mapping[str, float]) -> list[tuple[str, float]]:
+        """Return the query terms that occur in any tool, each with a weight, rarest first. The weight grows with rarity
+        and is never zero."""
+        rated: list[tuple[float, str]] = []
+        for term, weight in weights.items():
+            if count := len(self.by_term.get(term, ())):
+                rated.append((-weight * math.log(1 + (len(self) - count + 0.5) / (count + 0.5)), term))
+        return [(term, -weight) for weight, term in sorted(rated)]
+
+    def near(self, word: str) -> list[str]:
+        """Return the indexed terms most similar to a word that is not indexed: with a common beginning or end, or with
+        one or two letters different."""
+        from difflib import get_close_matches  # only for a query that finds nothing
+
+        whole, alike = list[str](), list[str]()
+        for term in self.by_term:
+            longer, shorter = (term, word) if len(term) > len(word) else (word, term)
+            if len(shorter) >= _PART and (longer.startswith(shorter) or longer.endswith(shorter)):
+                whole.append(term)
+            elif term[0] == word[0] and len(longer) - len(shorter) <= _LETTERS and len(shorter) > _LETTERS:
+                alike.append(term)
+        whole.sort(key=lambda term: (abs(len(term) - len(word)), term))
+        return [*whole[:_NEAREST], *get_close_matches(word, alike, _NEAREST, _LIKENESS)]
+
+
+def best(
+    postings: Postings, rated: Sequence[tuple[str, float]], allowed: set[int] | None, count: int
+) -> dict[int, float]:
+    """Return the scores of the ``count`` tools with the highest scores, and of further tools with the same score as the
+    last of them. ``allowed`` limits the search to these tools."""
+    scores = {} if allowed is None else dict.fromkeys(allowed, 0.0)
+    for term, weight in rated:
+        found = postings.by_term[term]
+        if allowed is None and len(scores) < ENOUGH:
+            for number, impact in found.items():
+                scores[number] = scores.get(number, 0.0) + weight * impact
+        elif len(found) < len(scores):
+            for number, impact in found.items():
+                if number in scores:
+                    scores[number] += weight * impact
+        else:
+            for number in scores:
+                if number in found:
+                    scores[number] += weight * found[number]
+    if len(scores) <= count:
+        return scores
+    last = nlargest(count, scores.values())[-1]
+    return {number: score for number, score in scores.items() if score >= last}
+
+
+# The number of best tools that are reordered.
+REORDERED = 25
+# The share that a tool loses if tools before it have all of its terms of the query.
+ANSWERED = 0.25
+
+
+def spread(
+    order: Sequence[int], scores: Mapping[int, float], terms_of: Callable[[int], Mapping[str, float]], k: int
+) -> dict[int, float]:
+    """Return the first ``k`` tools in an order that covers more sentences of the query. Their scores decrease.
+
+    order     the tools by their scores
+    terms_of  returns the query terms of a tool, each with its share of the tool's score
+    """
+    first, made = [*order[:REORDERED]], dict[int, float]()
+    terms = {number: terms_of(number) for number in first}
+    sums = {number: sum(found.values()) or 1.0 for number, found in terms.items()}
+    answered = dict.fromkeys(first, 0.0)
+    seen: dict[str, float] = {}
+
+    def score(number: int) -> float:
+        return scores[number] * (1 - ANSWERED * min(answered[number] / sums[number], 1.0))
+
+    while first and len(made) < k:
+        chosen = max(first, key=score)  # of equal ones the first
+        made[chosen] = score(chosen)
+        first.remove(chosen)
+        for term, part in terms[chosen].items():
+            before = seen.get(term, 0.0)
+            if part > before:
+                seen[term] = part
+                for number in first:
+                    if own := terms[number].get(term):
+                        answered[number] += max(0.0, min(own, part) - before)
+    return made | {number: scores[number] * (1 - ANSWERED) for number in order[REORDERED:k]}
