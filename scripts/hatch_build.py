@@ -16,7 +16,7 @@ class SpecsHook(BuildHookInterface[Any]):
         if version == "editable":
             return
         sys.path.insert(0, str(Path(self.root, "src")))
-        from callgate.tools.builtin.specs import FILE, specs_of_tools
+        from callgate.tools.builtin.shipped import FILE, specs_of_tools
 
         self._folder = tempfile.TemporaryDirectory(prefix="callgate-build-")
         file = Path(self._folder.name, FILE)

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.changes.change_summary import display, summary
-from callgate.changes.diff import unified
+from callgate.changes.diff import display, summary, unified
 from callgate.words.changes import ChangeSet, FileChange, Stored
 from tests.rows import rows
 

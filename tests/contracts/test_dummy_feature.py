@@ -8,8 +8,7 @@ from callgate.conversation.feature import Feature, FeaturePart, Handler, Injecte
 from callgate.conversation.record import MemoryJournal
 from callgate.core.ports import Case, Check, Tool, ToolSource
 from callgate.testing import MemoryHost, ScriptedModel, call, check_feature, run_virtual, say, settle, turn
-from callgate.tools.toolbox import Toolbox
-from callgate.tools.wrappers import Merged
+from callgate.tools.toolbox import Merged, Toolbox
 from callgate.words.calls import Result
 from callgate.words.decisions import Deny
 from callgate.words.events import CallDecided, CallSettled, MessageAdded, RunEnded, TurnEnded, TurnStarted

@@ -42,8 +42,7 @@ from callgate.testing import (
     turn,
 )
 from callgate.tools.tool import tool
-from callgate.tools.toolbox import Toolbox
-from callgate.tools.wrappers import Filtered, Merged, Named
+from callgate.tools.toolbox import Filtered, Merged, Named, Toolbox
 from callgate.transcript.masking import Masker, masked
 from callgate.transcript.store import Store
 from callgate.words.changes import ChangeSet

@@ -77,7 +77,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     # `callgate tools` works on tools and their index themselves, the other commands through admin.
     "cli": (*DOOR, "admin", "search", "tools", "tui", "web", "mcp_server"),
     # Its questions carry the diff of a change as the room of changes draws it.
-    "mcp_server": (*DOOR, "changes.change_summary"),
+    "mcp_server": (*DOOR, "changes.diff"),
     # Lists of sessions, checks of the machine and settings come through admin, as for commands. Timers are those of the
     # session's clock, and so manual in tests. /context draws the counted use of the window.
     "tui": (*DOOR, "admin", "core.ports", "prompt.environment_facts", "transcript.token_count"),

@@ -9,9 +9,7 @@ from typing import Any
 
 from callgate.core.ports import Host
 from callgate.tools.custom import Api, LoadedTools, load_tools
-from callgate.tools.custom.private_modules import PREFIX
-from callgate.tools.custom.problems import Layer
-from callgate.tools.custom.tool_files import ToolFolder
+from callgate.tools.custom.tool_files import PREFIX, Layer, ToolFolder
 from callgate.tools.staging import PendingAction
 from tests.tools.fake_run import FakeRun
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from callgate.changes.change_summary import summary
-from callgate.changes.diff import unified
+from callgate.changes.diff import summary, unified
 from callgate.core.ports import Target
 from callgate.host.local import LocalHost
 from callgate.tools.builtin.ast_edit import ast_edit

@@ -10,7 +10,7 @@ import pytest
 
 from callgate.testing import ManualClock, run_virtual
 from callgate.tools.custom import Api, LoadedTools, load_tools
-from callgate.tools.custom.problems import Problem
+from callgate.tools.custom.tool_files import Problem
 from callgate.words.errors import UsageError
 from tests.tools.custom_kit import Place, greeting, names, said
 

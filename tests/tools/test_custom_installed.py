@@ -11,7 +11,7 @@ import pytest
 
 from callgate.testing import ManualClock
 from callgate.tools.custom import Api, LoadedTools, load_tools
-from callgate.tools.custom.entry_points import Installed
+from callgate.tools.custom.tool_loader import Installed
 from tests.tools.custom_kit import Place, greeting, names, problems, said
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from callgate.tools.custom import Api, load_tools
-from callgate.tools.custom.problems import SkippedTools
-from callgate.tools.custom.tool_files import ToolFolder
+from callgate.tools.custom.tool_files import SkippedTools, ToolFolder
 from callgate.tools.staging import serving
 from callgate.tools.toolbox import Toolbox
 from tests.tools.custom_kit import Noting, Place, greeting, names, private_modules, problems, said

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.tools.docstring import read_docstring
+from callgate.tools.signature import read_docstring
 from tests.rows import rows
 
 GOOGLE = """Read a text file.

@@ -11,7 +11,7 @@ from callgate.staging.resolve import Resolution
 from callgate.testing import ScriptedModel
 from callgate.tools.builtin import BUILTIN, builtin_tools
 from callgate.tools.tool_names import face_of, title_from
-from callgate.tools.wrappers import Named
+from callgate.tools.toolbox import Named
 from callgate.words.errors import ToolDefinitionError, UsageError
 from callgate.words.traits import ICONS, Traits
 

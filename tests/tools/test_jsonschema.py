@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.tools.jsonschema import Schema, SchemaError, TooMuchWork
-from callgate.tools.patterns import compile_pattern
+from callgate.tools.schema_node import compile_pattern
 from callgate.words.errors import ToolDefinitionError
 from tests.rows import rows
 

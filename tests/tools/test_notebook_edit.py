@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.testing import MemoryHost
-from callgate.tools.files.notebook import Notebook
+from callgate.tools.builtin.notebook_edit import Notebook
 from tests.profiles import fewer
 from tests.rows import rows
 from tests.tools.file_kit import Workspace

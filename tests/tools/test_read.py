@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from callgate.changes.text import read_lines
 from callgate.testing import MemoryHost
-from callgate.tools.files.file_text import CHARACTERS, LINES, WIDTH, numbered
+from callgate.tools.files.file_kinds import CHARACTERS, LINES, WIDTH, numbered
 from callgate.tools.files.read_marks import ReadMark, joined, parse_mark
 from callgate.words.messages import Image, Text
 from tests.rows import rows

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from callgate.core.capabilities import SessionFacts, ToolFacts, facts_of
-from callgate.tools.builtin import BUILTIN, builtin_tools, specs
+from callgate.tools.builtin import BUILTIN, builtin_tools, shipped
 from callgate.tools.builtin.shipped import shipped_tools
 from callgate.tools.session_state import WORKING_FOLDER
 from callgate.words.calls import Accepted
@@ -40,15 +40,15 @@ asyncio.run(main())
 
 
 def test_a_checkout_caches_the_specs_of_its_tools_until_a_source_changes(tmp_path: Path) -> None:
-    cache, made = tmp_path / "__pycache__" / specs.FILE, json.loads(json.dumps(specs.specs_of_tools()))
-    assert specs.cached_specs(cache) == made == specs.load_specs()
+    cache, made = tmp_path / "__pycache__" / shipped.FILE, json.loads(json.dumps(shipped.specs_of_tools()))
+    assert shipped.cached_specs(cache) == made == shipped.load_specs()
     cached = json.loads(cache.read_bytes())
     assert cached["tools"] == made
     cache.write_text(json.dumps({**cached, "tools": {"Read": {}}}), "utf-8")
-    assert specs.cached_specs(cache) == {"Read": {}}, "the cache was not used"
+    assert shipped.cached_specs(cache) == {"Read": {}}, "the cache was not used"
     for stale in (json.dumps({"sources": cached["sources"][1:], "tools": {}}), "{", "[]"):
         cache.write_text(stale, "utf-8")
-        assert specs.cached_specs(cache) == made, stale
+        assert shipped.cached_specs(cache) == made, stale
 
 
 def test_a_wheel_contains_the_specs_and_the_demo_and_starts_without_the_tools(tmp_path: Path) -> None:
@@ -59,16 +59,16 @@ def test_a_wheel_contains_the_specs_and_the_demo_and_starts_without_the_tools(tm
         built = packed.read("callgate/tools/builtin/specs.json")
         assert "callgate/demo_plays/__main__.py" in packed.namelist()
         packed.extractall(tmp_path / "site")
-    assert json.loads(built) == json.loads(json.dumps(specs.specs_of_tools()))
-    program = "import sys; from callgate.tools.builtin import BUILTIN, specs, shipped\n"
-    program += "print(specs.__file__, len(shipped.shipped_tools(BUILTIN)), 'pydantic' in sys.modules)"
+    assert json.loads(built) == json.loads(json.dumps(shipped.specs_of_tools()))
+    program = "import sys; from callgate.tools.builtin import BUILTIN, shipped\n"
+    program += "print(shipped.__file__, len(shipped.shipped_tools(BUILTIN)), 'pydantic' in sys.modules)"
     ran = subprocess.run(
         [sys.executable, "-c", program],
         env={"PYTHONPATH": str(tmp_path / "site"), "PATH": ""},
         capture_output=True,
         text=True,
     )
-    assert ran.stdout.split() == [str(tmp_path / "site/callgate/tools/builtin/specs.py"), str(len(BUILTIN)), "False"]
+    assert ran.stdout.split() == [str(tmp_path / "site/callgate/tools/builtin/shipped.py"), str(len(BUILTIN)), "False"]
 
 
 def stored(facts: ToolFacts) -> list[object]:
@@ -77,14 +77,14 @@ def stored(facts: ToolFacts) -> list[object]:
 
 
 def test_each_tool_is_the_same_before_and_after_it_is_loaded() -> None:
-    for shipped, made in zip(shipped_tools(BUILTIN), builtin_tools(), strict=True):
-        name = shipped.spec.name
+    for stub, made in zip(shipped_tools(BUILTIN), builtin_tools(), strict=True):
+        name = stub.spec.name
         about = (made.spec.parameters, made.aliases, made.previews, stored(facts_of(made)))
-        assert (shipped.spec.parameters, shipped.aliases, shipped.previews, stored(shipped.facts)) == about, name
-        assert made.spec.description.startswith(shipped.spec.description)
-        assert type(shipped.load()) is type(made)
-        assert shipped.load() is shipped.load()
-        assert stored(shipped.facts) == about[-1], name
+        assert (stub.spec.parameters, stub.aliases, stub.previews, stored(stub.facts)) == about, name
+        assert made.spec.description.startswith(stub.spec.description)
+        assert type(stub.load()) is type(made)
+        assert stub.load() is stub.load()
+        assert stored(stub.facts) == about[-1], name
 
 
 def test_bash_has_the_sandbox_and_the_folder_that_it_was_given_before_it_was_loaded() -> None:
@@ -100,7 +100,7 @@ def test_bash_has_the_sandbox_and_the_folder_that_it_was_given_before_it_was_loa
 def test_an_agent_sends_its_first_request_without_pydantic_and_what_else_only_calls_need(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    specs.load_specs()  # of a checkout, cached from now on
+    shipped.load_specs()  # of a checkout, cached from now on
     monkeypatch.setenv("HOME", str(tmp_path))
     work = tmp_path / "work"
     work.mkdir()

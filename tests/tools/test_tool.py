@@ -100,7 +100,7 @@ def test_a_tool_of_a_tool_and_an_unknown_option_are_refused() -> None:
 
 def test_importing_the_room_does_not_import_pydantic() -> None:
     probe = (
-        "import sys, callgate.tools.tool, callgate.tools.toolbox, callgate.tools.wrappers\n"
+        "import sys, callgate.tools.tool, callgate.tools.toolbox, callgate.tools.toolbox\n"
         "assert not any(name.startswith('pydantic') for name in sys.modules), 'pydantic is there'\n"
         "callgate.tools.tool.tool(lambda: 1, name='one')\n"
         "assert 'pydantic' in sys.modules"

@@ -12,8 +12,7 @@ from callgate.core.capabilities import facts_of
 from callgate.core.ports import Target, Tool, ToolSource, Unknown
 from callgate.tools.tool import tool
 from callgate.tools.tool_names import close_names, pieces_of
-from callgate.tools.toolbox import Toolbox
-from callgate.tools.wrappers import Filtered, Merged, Named
+from callgate.tools.toolbox import Filtered, Merged, Named, Toolbox
 from callgate.words.changes import ChangeSet
 from callgate.words.errors import ToolDefinitionError
 from tests.rows import rows

@@ -8,8 +8,7 @@ from pathlib import Path
 from callgate.admin.other_calls import LoggedCalls, OtherCall, other_calls, workspace_of
 from callgate.admin.sessions import Archive
 from callgate.changes import UNDO
-from callgate.changes.change_summary import hard_links
-from callgate.changes.diff import section, unified
+from callgate.changes.diff import hard_links, section, unified
 from callgate.changes.history import ChangeHistory, Kept
 from callgate.changes.history_host import HistoryHost
 from callgate.changes.hunks import FileDiff, Shown, diffs

@@ -37,15 +37,14 @@ from callgate.policy.trust import Trusted
 from callgate.tools.builtin import BUILTIN
 from callgate.tools.builtin.shipped import ShippedTool, shipped_tools
 from callgate.tools.skills import SKILL, SkillFolder, described, find_skills, skill_folders
-from callgate.tools.toolbox import Toolbox
-from callgate.tools.wrappers import Merged
+from callgate.tools.toolbox import Merged, Toolbox
 from callgate.words.decisions import Origin
 from callgate.words.errors import UsageError
 from callgate.words.events import AgentPath, CallArrived, Event, MetadataSet, TurnStarted
 
 if TYPE_CHECKING:
     from callgate.mcp.server_list import ServerList
-    from callgate.tools.custom.problems import Problem
+    from callgate.tools.custom.tool_files import Problem
 
 
 BARE = ("Bash", "Edit", "Read")
@@ -122,7 +121,7 @@ async def agent_session(
         own, faults = await _features_of_packages(config)
         notes += faults
     if is_small:
-        from callgate.tools.builtin.short_spec import short_spec  # only for small windows
+        from callgate.tools.builtin.shipped import short_spec  # only for small windows
 
         for each in found:
             if isinstance(each, ShippedTool) and each.spec.name in SMALL_TOOLS:

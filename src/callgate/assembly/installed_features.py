@@ -11,9 +11,8 @@ from callgate.config import Config
 from callgate.conversation.feature import Feature
 from callgate.host.threads import in_thread
 from callgate.policy.trust import Trusted
-from callgate.tools.custom.entry_points import Installed, ToolEntryPoint, entry_points_of
-from callgate.tools.custom.problems import Problem
-from callgate.tools.custom.tool_loader import PATIENCE, in_time
+from callgate.tools.custom.tool_files import Problem
+from callgate.tools.custom.tool_loader import PATIENCE, Installed, ToolEntryPoint, entry_points_of, in_time
 from callgate.words.errors import in_words
 from callgate.words.noun import noun
 

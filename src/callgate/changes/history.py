@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from callgate.changes.change_summary import summary
+from callgate.changes.diff import summary
 from callgate.formats.jsonable import from_json, to_json
 from callgate.host.applying.swap import pieces
 from callgate.host.files import append_line, is_running, make_folders, sync_folder, write_new

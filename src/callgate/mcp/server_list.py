@@ -18,8 +18,7 @@ from callgate.mcp.server_context import ServerContext
 from callgate.mcp.server_tool import ServerTool
 from callgate.tools.arguments import Arguments
 from callgate.tools.tool import tool
-from callgate.tools.toolbox import unknown
-from callgate.tools.wrappers import Named
+from callgate.tools.toolbox import Named, unknown
 from callgate.words.calls import Accepted, Rejected, Result
 from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Allow

@@ -9,7 +9,7 @@ from callgate.core.ports import Run
 from callgate.mcp.approvals import ApprovedDefinitions, concern_about
 from callgate.mcp.tool_definitions import Definition, clean, is_valid, read_definition, tool_names
 from callgate.tools.jsonschema import SchemaError
-from callgate.tools.schema_tool import SchemaTool
+from callgate.tools.tool import SchemaTool
 from callgate.tools.tool_names import title_from
 from callgate.words.calls import Result
 from callgate.words.model import ToolSpec

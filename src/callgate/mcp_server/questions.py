@@ -10,7 +10,7 @@ from json import dumps
 from secrets import token_urlsafe
 from typing import Any, cast
 
-from callgate.changes.change_summary import display
+from callgate.changes.diff import display
 from callgate.formats.display import excerpt, visible, visible_lines
 from callgate.words.decisions import AskedField, Confirmation, FieldAnswer, Question, answers_fault
 

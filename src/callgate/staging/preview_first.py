@@ -5,12 +5,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from callgate.changes.change_summary import display
+from callgate.changes.diff import display
 from callgate.core.capabilities import ToolFacts
 from callgate.core.ports import Run, Tool
 from callgate.host.threads import in_thread
 from callgate.tools.staging import stage
-from callgate.tools.wrappers import Named
+from callgate.tools.toolbox import Named
 from callgate.words.calls import Result
 from callgate.words.declared import Declared
 from callgate.words.messages import Text

@@ -347,7 +347,7 @@ async def called(callback: Callback, reason: str, extra: Any) -> Any:
 
 
 def _summary(changes: ChangeSet) -> tuple[str, tuple[int, int]]:
-    from callgate.changes.change_summary import line_counts, summary
+    from callgate.changes.diff import line_counts, summary
     from callgate.changes.hunks import diffs  # loaded with the first change
 
     found = list(diffs(changes))

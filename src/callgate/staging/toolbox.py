@@ -13,8 +13,7 @@ from callgate.staging.state import State
 from callgate.tools.builtin.plan import Planning
 from callgate.tools.staging import serving
 from callgate.tools.tool_names import close_names
-from callgate.tools.toolbox import Raw
-from callgate.tools.wrappers import Named
+from callgate.tools.toolbox import Named, Raw
 from callgate.words.calls import Rejected, Result
 from callgate.words.errors import ToolDefinitionError
 from callgate.words.messages import Text

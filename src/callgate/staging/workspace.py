@@ -105,7 +105,7 @@ class WorkspacePart(FeaturePart):
             undo = await self._host.apply_undo(found)
         except (CallgateError, OSError) as error:
             return str(error)
-        from callgate.changes.change_summary import summary  # loaded with the first change
+        from callgate.changes.diff import summary  # loaded with the first change
 
         labels = ", ".join(kept.label for kept in wanted)
         text = f"undone: {labels} ({summary(found.changes)})"

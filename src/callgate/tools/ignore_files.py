@@ -7,6 +7,7 @@ first occurrence, because a later occurrence cannot give a better match. So no i
 import re
 from collections.abc import Iterable, Sequence
 
+from callgate.host.files import read_regular
 from callgate.words.noun import noun
 
 _TOKEN = re.compile(r"\\(?P<plain>.)|(?P<stars>\*+)|\[(?P<not>[!^]?)(?P<set>\]?(?:\\.|[^\]\\])*)\]|.", re.DOTALL)
@@ -14,6 +15,9 @@ _IN_SET = re.compile(r"\\?(?P<low>.)(?:-\\?(?P<high>.))?", re.DOTALL)
 
 AnyFolders = None
 """The segment ``**``: any number of folders."""
+
+
+_MOST_BYTES = 1_000_000
 
 
 @noun
@@ -136,3 +140,12 @@ def _set(negated: str, inside: str) -> str:
         for found in _IN_SET.finditer(inside)
     )
     return f"[{'^' if negated else ''}{''.join(parts)}]"
+
+
+def read_ignore(path: str) -> str:
+    """Return the text of an ignore file. Return an empty text if it is not a regular file: git does not follow links
+    either."""
+    try:
+        return read_regular(path, _MOST_BYTES, follow=False).data.decode("utf-8", "replace")
+    except OSError:
+        return ""

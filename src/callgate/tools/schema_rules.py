@@ -7,8 +7,7 @@ from math import isfinite
 from operator import ge, gt, le, lt
 from typing import Any, cast
 
-from callgate.tools.patterns import TextPattern, compile_pattern
-from callgate.tools.schema_node import KINDS, Test, ValueRule, quote
+from callgate.tools.schema_node import KINDS, Test, TextPattern, ValueRule, compile_pattern, quote
 from callgate.words.errors import ToolDefinitionError
 from callgate.words.noun import noun
 

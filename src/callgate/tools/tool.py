@@ -1,4 +1,4 @@
-"""Tools made from functions.
+"""Tools made from functions, and the base class of tools that are written as classes.
 
 A tool has a spec (for the model), traits (for the gate and the scheduler) and a function that runs one call. The
 annotations of the function define the arguments, so ``tool`` requires nothing that the function already states.
@@ -16,9 +16,8 @@ from callgate.core.ports import Run
 from callgate.tools.arguments import Arguments
 from callgate.tools.author_functions import Preview, caller, read_preview, single
 from callgate.tools.declared_traits import DeclaredTraits, TraitOptions, undeclared
-from callgate.tools.docstring import read_docstring
 from callgate.tools.parameters import Parameters, WholeObject, read_parameters
-from callgate.tools.signature import caller_scope, inside_partials, read_signature
+from callgate.tools.signature import caller_scope, inside_partials, read_docstring, read_signature
 from callgate.tools.tool_names import check_aliases, check_name
 from callgate.tools.values import applied, to_result
 from callgate.words.calls import Accepted, Rejected, Result
@@ -261,3 +260,28 @@ def _docstring_of(fn: Callable[..., Any]) -> str | None:
     if isroutine(inner) or isinstance(inner, type):
         return getdoc(inner)
     return getdoc(inner.__call__) or getdoc(inner)
+
+
+class SchemaTool:
+    """A tool without aliases and without a preview. A subclass adds ``traits`` and ``run``.
+
+    spec     the name, description and parameters for the model; the constructor raises SchemaError if they are invalid
+    accepts  the schema that arguments must match, if it accepts more than the schema for the model
+    """
+
+    aliases: tuple[str, ...] = ()
+    previews = False
+
+    def __init__(self, spec: ToolSpec, facts: ToolFacts, accepts: Mapping[str, Any] | None = None) -> None:
+        self.spec = spec
+        self.facts = facts
+        self._arguments = Arguments(spec.parameters if accepts is None else accepts)
+
+    def __repr__(self) -> str:
+        return f"<tool {self.spec.name}>"
+
+    def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
+        return self._arguments.read(raw)
+
+    async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
+        raise ToolFailure(f"{self.spec.name} has no preview")

@@ -14,8 +14,7 @@ from callgate.policy.entries import HookLine
 from callgate.testing import call, turn
 from callgate.tools.builtin.plan import plan_tools
 from callgate.tools.staging import stage
-from callgate.tools.toolbox import Toolbox
-from callgate.tools.wrappers import Named
+from callgate.tools.toolbox import Named, Toolbox
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.decisions import Origin
 from callgate.words.events import CallArrived, InputRefused

@@ -2,7 +2,7 @@
 
 import pytest
 
-from callgate.tools.structural.templates import indent_at, parse_template, variables_of
+from callgate.tools.structural.source_text import indent_at, parse_template, variables_of
 from callgate.words.errors import ToolFailure
 from tests.rows import rows
 

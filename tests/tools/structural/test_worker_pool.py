@@ -18,7 +18,7 @@ from tests.tools.structural.test_search import write
 PLAYED = """
 import os, sys, signal
 sys.path[:] = sys.argv[1:]
-from callgate.tools.structural import worker
+from callgate.tools.structural import examination as worker
 from callgate.tools.structural.examination import FileResult
 asked = worker.receive(sys.stdin.buffer)
 while (batch := worker.receive(sys.stdin.buffer)) is not None:

@@ -21,7 +21,7 @@ from callgate.tools.builtin import prompt_text
 from callgate.tools.commands.command_call import BashSettings, CommandCall
 from callgate.tools.session_state import WORKING_FOLDER
 from callgate.tools.tool import FunctionTool, tool
-from callgate.tools.wrappers import Named
+from callgate.tools.toolbox import Named
 from callgate.words.calls import Accepted, Rejected, Result
 from callgate.words.declared import Given
 from callgate.words.traits import Effects, Locks, Traits, exclusive, workspace

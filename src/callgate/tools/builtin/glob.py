@@ -34,10 +34,9 @@ def glob() -> SearchTool:
         """
         from callgate.changes.diff import quoted
         from callgate.tools.ripgrep.globs import name_filter, split_base
-        from callgate.tools.ripgrep.search_request import SearchRequest
+        from callgate.tools.ripgrep.search_engine import SearchRequest
         from callgate.tools.ripgrep.search_root import search_root
-        from callgate.tools.ripgrep.search_run import search, without_replaced
-        from callgate.tools.ripgrep.search_text import replaced_note, rest_note
+        from callgate.tools.ripgrep.search_run import replaced_note, rest_note, search, without_replaced
 
         start, rest = split_base(_or_all(pattern), path)
         place = await search_root(run.host, start)

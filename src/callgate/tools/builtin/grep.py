@@ -1,4 +1,4 @@
-"""The tool Grep: searches the contents of files with a regular expression. ``search_text`` formats the result."""
+"""The tool Grep: searches the contents of files with a regular expression. ``search_run`` formats the result."""
 
 from typing import Annotated, Literal
 
@@ -53,10 +53,9 @@ def grep() -> SearchTool:
             offset: how many to pass over first
         """
         from callgate.tools.ripgrep.globs import name_filter
-        from callgate.tools.ripgrep.search_request import SearchRequest
+        from callgate.tools.ripgrep.search_engine import SearchRequest
         from callgate.tools.ripgrep.search_root import search_root
-        from callgate.tools.ripgrep.search_run import search, without_replaced
-        from callgate.tools.ripgrep.search_text import SHOWN, replaced_note
+        from callgate.tools.ripgrep.search_run import SHOWN, replaced_note, search, without_replaced
 
         place = await search_root(run.host, path)
         names = name_filter([glob] if glob else [], type)

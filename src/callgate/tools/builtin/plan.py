@@ -14,8 +14,8 @@ from typing import Any, Protocol
 from callgate.core.capabilities import ToolFacts
 from callgate.core.ports import Run, Tool
 from callgate.tools.builtin import prompt_text
-from callgate.tools.schema_tool import SchemaTool
 from callgate.tools.session_state import ENTER, EXIT, PLAN
+from callgate.tools.tool import SchemaTool
 from callgate.words.calls import Accepted, Artifact, Display, Rejected, Result
 from callgate.words.decisions import AskedField, AskedOption, FieldAnswer
 from callgate.words.errors import ToolFailure

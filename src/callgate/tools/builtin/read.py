@@ -1,4 +1,4 @@
-"""The tool Read: shows files and folders to a model. ``file_text`` formats text files, ``file_kinds`` other files."""
+"""The tool Read: shows files and folders to a model. ``file_kinds`` formats their content."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ RESULT = 130_000
 
 def read() -> FunctionTool[Any]:
     """Make the tool ``Read``. A call for a PDF file requires ``callgate[pdf]``."""
-    from callgate.tools.files.file_text import LINES
+    from callgate.tools.files.file_kinds import LINES
 
     def read(
         file_path: str,
@@ -120,7 +120,7 @@ def _cells(run: Run, path: str, data: bytes, cells: Sequence[Mapping[str, Any]],
 
 
 def _text(run: Run, path: str, data: bytes, lines: TextLines, offset: int, limit: int) -> Result:
-    from callgate.tools.files.file_text import encoding_note, numbered
+    from callgate.tools.files.file_kinds import encoding_note, numbered
 
     wanted = _span(path, offset, limit, lines.total, "lines")
     before = _Before(run, path, data)

@@ -1,16 +1,23 @@
 """The built-in tools for a program that must start fast: each tool is loaded at its first call.
 
-A request needs only the specs of the tools, which ``specs`` stores as data. Making the tools imports pydantic, which
-would take most of the startup time.
+A request needs only the specs of the tools, which are stored as data. Making the tools imports pydantic, which would
+take most of the startup time. A wheel contains ``specs.json``, which ``scripts/hatch_build.py`` writes with
+``specs_of_tools``. A checkout caches the same data in ``__pycache__`` until a source file of a tool changes.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from json import dumps, loads
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from callgate.core.capabilities import SessionFacts, ToolFacts, bind, facts_of
+from callgate.host.files import replace_file
 from callgate.tools.builtin import builtin_tools, prompt_text
-from callgate.tools.builtin.specs import load_specs
+from callgate.words.errors import UsageError
 from callgate.words.model import ToolSpec
 
 if TYPE_CHECKING:
@@ -103,3 +110,90 @@ class ShippedTool:
 
     async def run(self, arguments: Mapping[str, Any], run: "Run") -> "Result":
         return await self.load().run(arguments, run)
+
+
+FILE = "specs.json"
+_STORED = ("title", "search_hint", "always_loaded", "stages", "takes_sandbox")
+
+_FOLDER = Path(__file__).parent
+
+
+def load_specs() -> dict[str, Any]:
+    """Return the stored spec of each built-in tool, by tool name."""
+    built = _FOLDER / FILE
+    try:
+        return loads(built.read_bytes())
+    except FileNotFoundError:
+        return cached_specs(_FOLDER / "__pycache__" / FILE)
+
+
+def specs_of_tools() -> dict[str, Any]:
+    """Make all built-in tools and return the spec of each tool as data. Slow, because it imports pydantic and all
+    tools."""
+    prompts = {file.name: file.read_text(encoding="utf-8").strip() for file in _FOLDER.glob("*.md")}
+    rows: dict[str, Any] = {}
+    for tool in builtin_tools():
+        # The description of Skill continues with the skills of this machine.
+        facts = facts_of(tool)
+        fitting = [name for name, text in prompts.items() if tool.spec.description.startswith(text)]
+        rows[tool.spec.name] = {
+            "prompt": max(fitting, key=lambda name: len(prompts[name])),
+            "parameters": tool.spec.parameters,
+            "aliases": list(tool.aliases),
+            "previews": tool.previews,
+            "facts": {name: getattr(facts, name) for name in _STORED},
+            "plans": facts.for_plan_mode is not None,
+        }
+    return rows
+
+
+def cached_specs(cache: Path) -> dict[str, Any]:
+    """Return the cached specs. If a source file has changed, make the specs and store them first."""
+    state = [*_source_state(_FOLDER.parent)]
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        cached = loads(cache.read_bytes())
+        if cached["sources"] == state:
+            return cached["tools"]
+    rows = specs_of_tools()
+    with suppress(UsageError):  # a read-only checkout has no cache
+        replace_file(cache, dumps({"sources": state, "tools": rows}).encode(), 0o644, folders=0o755)
+    return rows
+
+
+def _source_state(folder: Path) -> Iterator[list[Any]]:
+    for top, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            if name.endswith((".py", ".md")):
+                stat = os.stat(os.path.join(top, name))
+                yield [os.path.relpath(os.path.join(top, name), folder), stat.st_size, stat.st_mtime_ns]
+
+
+_LEFT_OUT = frozenset(("anyOf", "default", "minimum", "maximum", "minLength"))
+
+
+def short_spec(spec: ToolSpec, parameters: Collection[str]) -> ToolSpec:
+    """Return the definition with only the first sentence of the description and only these parameters. The tool
+    still validates a call with its whole schema."""
+    known: Mapping[str, Mapping[str, Any]] = spec.parameters["properties"]
+    shown = {
+        "type": "object",
+        "properties": {name: _without_limits(known[name]) for name in parameters},
+        "required": [name for name in parameters if known[name].get("default") is None],
+        "additionalProperties": False,
+    }
+    first = re.split(r"(?<=\.)\s", spec.description, maxsplit=1)[0]
+    return replace(spec, description=_without_examples(first), parameters=shown)
+
+
+def _without_examples(text: str) -> str:
+    """Return the text without examples, which a small model would use as values."""
+    return text.partition("such as")[0].rstrip(" ,;:.")
+
+
+def _without_limits(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema without limits and defaults, and without ``null``."""
+    kinds = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
+    kept = {key: value for key, value in schema.items() if key not in _LEFT_OUT}
+    kept["description"] = _without_examples(schema.get("description", ""))
+    return {**(kinds[0] if kinds else {}), **kept}

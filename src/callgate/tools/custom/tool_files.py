@@ -1,14 +1,83 @@
-"""Reads the files in the folders of tools. No file is run, and no file of an untrusted folder is opened."""
+"""Reads the files in the folders of tools, and runs a file as a module with a private name.
+
+No file of an untrusted folder is opened. A file is run from the bytes that were read. No bytecode is written, because
+it would be a new file in a trusted folder, and existing bytecode may not match the file. Each load has its own name, so
+two loads of one file are separate. The module is a package that contains the other files of its folder: ``from ._shared
+import x`` gives each file of tools its own copy.
+"""
 
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from hashlib import sha256
+from importlib.abc import InspectLoader
+from importlib.machinery import ModuleSpec
+from importlib.util import decode_source, module_from_spec, spec_from_file_location
 from pathlib import Path
+from traceback import walk_tb
+from types import CodeType, ModuleType
+from typing import Any, Literal, cast
 
 from callgate.host.files import NotRegular, read_regular
-from callgate.tools.custom.problems import Layer, Problem, SkippedTools
+from callgate.policy.shorten import sentence
+from callgate.words.errors import ToolDefinitionError, in_words
 from callgate.words.noun import nothing, noun
+
+Layer = Literal["user", "installed", "project"]
+"""The owner of a tool. Of two tools with one name, the tool whose owner is further left is used."""
+
+
+@noun
+class Problem:
+    """A fault in a file of tools. ``line`` is None if the fault has no line."""
+
+    file: str
+    line: int | None
+    text: str
+    layer: Layer = "user"
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.text}" if self.line is None else f"{self.file}:{self.line}: {self.text}"
+
+
+@noun
+class SkippedTools:
+    """A file or folder that was not loaded, with the reason."""
+
+    path: str
+    why: str
+    layer: Layer = "project"
+
+
+def blamed(error: BaseException, file: str, layer: Layer) -> Problem:
+    """Return an exception as a Problem of this file. The line is the line of the innermost frame in the file. If the
+    exception passed through another file of the folder, the message names that file."""
+    line, deeper = None, ""
+    for frame, number in walk_tb(error.__traceback__):
+        name = frame.f_code.co_filename
+        if name == file:
+            line, deeper = number, ""
+        elif os.path.dirname(name) == os.path.dirname(file) != "":
+            deeper = f" (in {os.path.basename(name)}, line {number})"
+    text = in_words(error) + deeper
+    if isinstance(error, SyntaxError) and error.filename == file:
+        text, line = f"{type(error).__name__}: {error.msg}", error.lineno or 1
+    elif isinstance(error, SyntaxError):
+        text = in_words(error)  # its message has the place
+    elif isinstance(error, ToolDefinitionError):
+        text = str(error)
+    return Problem(file, line, sentence(text), layer)
+
+
+def last_file_of(package: str, error: BaseException) -> str | None:
+    """Return the file of the innermost traceback frame whose code belongs to this package."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return error.filename
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    names = [each.f_code.co_filename for each in frames if str(each.f_globals.get("__name__")).split(".")[0] == package]
+    return names[-1] if names else None
+
 
 LARGEST = 1024 * 1024
 _ENDING = ".py"
@@ -108,3 +177,73 @@ def _file(path: str, layer: Layer) -> ToolFile:
 
 def _stem(file: ToolFile) -> str:
     return os.path.basename(file.path).removesuffix(_ENDING)
+
+
+PREFIX = "callgate_custom_"
+
+
+def new_name() -> str:
+    return PREFIX + os.urandom(8).hex()
+
+
+def load(file: ToolFile, name: str) -> ModuleType:
+    """Run the file as a module with this name and return the module. Raise any exception of the file; the caller must
+    then call ``drop``."""
+    place = _place(file, name)
+    spec = spec_from_file_location(name, file.path, loader=_Bytes(file), submodule_search_locations=[place])
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    # The only way to make it importable without changing sys.meta_path and sys.path_hooks.
+    _finders()[place] = _Beside(name, file.beside)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def drop(file: ToolFile, name: str) -> None:
+    _finders().pop(_place(file, name), None)
+    for each in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
+        sys.modules.pop(each, None)
+
+
+class _Bytes(InspectLoader):
+    def __init__(self, file: ToolFile) -> None:
+        self._file = file
+
+    def is_package(self, fullname: str) -> bool:
+        return False  # its spec marks a package
+
+    def get_source(self, fullname: str) -> str:
+        """Return the source of the file for tracebacks, even if the file was removed."""
+        return decode_source(self._file.data)
+
+    def get_code(self, fullname: str) -> CodeType:
+        data = self._file.data
+        if b"\0" in data:
+            fault = SyntaxError("a Python file cannot contain null bytes")
+            fault.filename, fault.lineno = self._file.path, data.count(b"\n", 0, data.index(b"\0")) + 1
+            raise fault
+        return self.source_to_code(data, self._file.path)
+
+
+class _Beside:
+    """Finds the submodules of one module: the files in the same folder."""
+
+    def __init__(self, package: str, beside: Mapping[str, ToolFile]) -> None:
+        self._package = package
+        self._beside = beside
+
+    def find_spec(self, fullname: str, target: ModuleType | None = None) -> ModuleSpec | None:
+        file = self._beside.get(fullname.removeprefix(f"{self._package}."))
+        return None if file is None else spec_from_file_location(fullname, file.path, loader=_Bytes(file))
+
+
+def _place(file: ToolFile, name: str) -> str:
+    """Return the path entry for the submodules. The entry must be absolute, because ``importlib.invalidate_caches``
+    removes relative entries."""
+    return os.path.join(os.path.dirname(file.path), name)
+
+
+def _finders() -> dict[str, Any]:
+    return cast("dict[str, Any]", sys.path_importer_cache)

@@ -4,7 +4,7 @@ it."""
 from collections.abc import Mapping
 from dataclasses import replace
 
-from callgate.changes.change_summary import display, line_counts, summary
+from callgate.changes.diff import display, line_counts, summary
 from callgate.changes.hunks import diffs
 from callgate.changes.text import shown
 from callgate.core.ports import Host, Run

@@ -10,7 +10,7 @@ from dataclasses import replace
 from callgate.changes.diff import quoted
 from callgate.core.capabilities import SessionFacts, ToolFacts
 from callgate.core.ports import Tool
-from callgate.tools.wrappers import Named
+from callgate.tools.toolbox import Named
 
 Withheld = Callable[[str], str | None]
 """Returns the rule that forbids reading the file of an absolute path, or None."""

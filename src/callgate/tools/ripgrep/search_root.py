@@ -19,12 +19,11 @@ from callgate.host.beneath import OpenFolder, reading_ruleset
 from callgate.host.files import read_regular
 from callgate.host.ports import FileStatus, files_of
 from callgate.host.threads import in_thread, threads_of
-from callgate.tools.ripgrep.file_walk import DiskTree, PortTree, Tree
+from callgate.tools.ripgrep.own_search import IGNORE_FILES, DiskTree, PortTree, Tree
 from callgate.tools.ripgrep.search_engine import VARIABLE, SearchEngine, search_engine
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
-_IGNORE_FILES = (".rgignore", ".ignore", ".gitignore", ".git/info/exclude")
 _SYSTEM_LIBRARIES = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/nix/store", "/gnu/store")
 _MOST_LINE = 4096
 
@@ -125,7 +124,7 @@ def _ignore_files(folder: str) -> Iterator[str]:
     contain the folder."""
     here = folder
     while True:
-        yield from (f"{here.rstrip('/')}/{name}" for name in _IGNORE_FILES)
+        yield from (f"{here.rstrip('/')}/{name}" for name in IGNORE_FILES)
         with suppress(OSError, UnicodeDecodeError):  # .git is mostly a folder
             link = f"{here.rstrip('/')}/.git"
             git = os.path.join(here, _line(link).removeprefix("gitdir:").strip())

@@ -1,4 +1,4 @@
-"""Runs the search program, limits its output, and parses the output to files in order, with the lines of each file."""
+"""Runs the search program, limits and parses its output, and formats the results of Grep."""
 
 import codecs
 import os
@@ -10,14 +10,14 @@ from functools import partial
 from itertools import islice
 from typing import BinaryIO
 
+from callgate.changes.diff import quoted
 from callgate.core.ports import Host
 from callgate.host.beneath import OpenFolder
 from callgate.host.environment import reading_environment, scrubbed
 from callgate.host.ports import Command, Process, files_of, processes_of
 from callgate.host.threads import in_thread, threads_of
-from callgate.tools.ripgrep.file_walk import PortTree
-from callgate.tools.ripgrep.own_search import answers, text_of
-from callgate.tools.ripgrep.search_request import SearchRequest, argv
+from callgate.tools.ripgrep.own_search import PortTree, answers, text_of
+from callgate.tools.ripgrep.search_engine import SearchRequest, argv
 from callgate.tools.ripgrep.search_root import SearchRoot, opened_root
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
@@ -224,3 +224,82 @@ def _has_lines(opened: BinaryIO, file: FoundFile, first: int, end: int) -> bool:
         )
         and not wanted
     )
+
+
+WIDTH = 500
+CHARACTERS = 40_000
+"""The most characters of lines in one result."""
+
+
+def _paths(files: Sequence[FoundFile], lead: str, offset: int, most: int) -> str:
+    shown = files[offset : offset + most]
+    lines = [quoted(lead + each.path) for each in shown]
+    note = rest_note(offset, len(shown), len(files), "Files")
+    return "\n".join([*lines, *([note] if note else [])]) or "No matches."
+
+
+def _counts(files: Sequence[FoundFile], lead: str, offset: int, most: int) -> str:
+    shown = files[offset : offset + most]
+    lines = [f"{quoted(lead + each.path)}: {each.count}" for each in shown]
+    if not files:
+        return "No matches."
+    note = rest_note(offset, len(shown), len(files), "Files")
+    return "\n".join([*lines, *([note] if note else []), _total(files)])
+
+
+def _content(files: Sequence[FoundFile], lead: str, offset: int, most: int) -> str:
+    total = sum(each.line_count for each in files)
+    if not total:
+        return "No matches."
+    rows: list[str] = []
+    shown = 0
+    room = CHARACTERS
+    for path, line in _rows(files, lead, offset, most):
+        room -= len(line) + len(path) + 1
+        if room < 0:
+            break
+        rows += [path, line] if path else [line]
+        shown += 1
+    note = rest_note(offset, shown, total, "Lines")
+    return "\n".join([*rows, *([note] if note else []), _total(files)])
+
+
+def _total(files: Sequence[FoundFile]) -> str:
+    matches = sum(each.count for each in files)
+    return f"[{matches:,} match{'' if matches == 1 else 'es'} in {len(files):,} file{'' if len(files) == 1 else 's'}.]"
+
+
+def _rows(files: Sequence[FoundFile], lead: str, offset: int, most: int) -> Iterator[tuple[str, str]]:
+    """Yield the path and the text of each line. The path is empty except for the first line of a file. A gap between
+    lines is marked by ``--``."""
+    for each in files:
+        if offset >= each.line_count:
+            offset -= each.line_count
+            continue
+        last = 0
+        for line in each.lines(offset, most):
+            mark = ":" if line.matches else "-"
+            text = line.text if len(line.text) <= WIDTH else f"{line.text[:WIDTH]}… (+{len(line.text) - WIDTH:,})"
+            gap = "--\n" if last and line.number > last + 1 and each.count < each.line_count else ""
+            yield "" if last else quoted(lead + each.path), f"{gap}{line.number}{mark}{text}"
+            last = line.number
+            most -= 1
+        offset = 0
+        if most <= 0:
+            return
+
+
+SHOWN = {"content": _content, "files_with_matches": _paths, "count": _counts}
+
+
+def rest_note(first: int, shown: int, total: int, what: str) -> str:
+    last = first + shown
+    if not first and last >= total:
+        return ""
+    told = f"[{what} {first + 1:,}-{last:,} of {total:,}"
+    return f"{told}: {total - last:,} more with offset={last}.]" if last < total else f"{told}.]"
+
+
+def replaced_note(count: int) -> str:
+    files = f"{count:,} file{'s' if count > 1 else ''}"
+    return f"\n[Omitted, because they changed during the search: {files}. Search again.]" if count else ""

@@ -3,10 +3,8 @@
 scan_types     value types: patterns, limits, results
 languages      the supported languages, and the language of a file
 source_walk    finds the files to examine, in order
-templates      the replacement text of a match
 source_text    positions and replacements in the text of one file, and scripts inside HTML
-examination    one file: matches, replacements, overlaps
-worker         the process that examines files
+examination    one file: matches, replacements, overlaps; the process that examines files
 worker_pool    start several workers and distribute the files
 scan           walk, examine, collect: ``search`` and ``rewrite``
 """

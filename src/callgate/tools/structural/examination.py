@@ -1,14 +1,21 @@
 """Examines one file: the matches of the patterns, their replacements, and overlapping replacements.
 
+``serve`` is the worker process: it reads a request and then batches of files, and writes the results of each batch.
+Each message is a pickle. The engine holds the GIL while it works, so threads would not be faster, and one large file
+would block the event loop. A process can also be killed at any time, and a crash affects no other process.
+
 Only this module imports the engine. On some input the engine panics, which raises a BaseException that is not an
 ``Exception``; ``examine`` returns a result in any case.
 """
 
 import errno
+import gc
+import pickle
 import re
+import sys
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from callgate.host.beneath import OpenFolder
 from callgate.tools.structural.scan_types import (
@@ -20,9 +27,17 @@ from callgate.tools.structural.scan_types import (
     SkipKind,
     SkippedFile,
 )
-from callgate.tools.structural.source_text import HOST, SourceText, SpanEdit, apart, embedded, span
+from callgate.tools.structural.source_text import (
+    HOST,
+    SourceText,
+    SpanEdit,
+    Template,
+    apart,
+    embedded,
+    parse_template,
+    span,
+)
 from callgate.tools.structural.source_walk import SourceFile
-from callgate.tools.structural.templates import Template, parse_template
 from callgate.words.noun import noun
 
 if TYPE_CHECKING:
@@ -233,3 +248,32 @@ def _rewritten(
         before=data,
         after=source.applied(made).encode("utf-8"),
     )
+
+
+START = "import sys; sys.path[:] = sys.argv[1:]; from callgate.tools.structural.examination import serve; serve()"
+"""The program for the interpreter; its arguments are the module search path."""
+
+
+def serve() -> None:
+    """Process batches of files until the input ends."""
+    gc.disable()  # there are no reference cycles to collect
+    taken, given = sys.stdin.buffer, sys.stdout.buffer
+    asked: ScanRequest | None = receive(taken)
+    while asked is not None:
+        batch: Sequence[SourceFile] | None = receive(taken)
+        if batch is None:
+            return
+        send(given, [examine(asked, file) for file in batch])
+
+
+def send(stream: IO[bytes], value: object) -> None:
+    pickle.dump(value, stream, pickle.HIGHEST_PROTOCOL)
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> Any:
+    """Return the next message, or None if the other process has ended, even in the middle of a message."""
+    try:
+        return pickle.load(stream)
+    except (EOFError, pickle.UnpicklingError):
+        return None

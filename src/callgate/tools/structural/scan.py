@@ -29,8 +29,8 @@ from callgate.tools.structural.scan_types import (
     SkippedFiles,
     silent,
 )
+from callgate.tools.structural.source_text import parse_template
 from callgate.tools.structural.source_walk import Walked, walk
-from callgate.tools.structural.templates import parse_template
 from callgate.tools.structural.worker_pool import examine_all
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure

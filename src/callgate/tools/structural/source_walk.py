@@ -10,9 +10,8 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 
 from callgate.host.beneath import OpenFolder
-from callgate.host.files import read_regular
 from callgate.host.paths import Resolver
-from callgate.tools.ignore_files import Glob, IgnoreFile, parse_glob, parse_ignore, verdict
+from callgate.tools.ignore_files import Glob, IgnoreFile, parse_glob, parse_ignore, read_ignore, verdict
 from callgate.tools.structural.languages import Language, language_of
 from callgate.tools.structural.scan_types import SkippedFile
 from callgate.tools.structural.source_text import GUESTS, HOST
@@ -21,7 +20,6 @@ from callgate.words.noun import noun
 
 _IGNORE = (".gitignore", ".ignore")
 _NEVER = frozenset(("node_modules",))
-_MOST_IGNORE_BYTES = 1_000_000
 
 
 @noun
@@ -203,12 +201,3 @@ def _ignore_files(path: str, folder: str = "", lead: str = "") -> Iterator[Ignor
     for name in _IGNORE:
         if text := read_ignore(os.path.join(path, name)):
             yield parse_ignore(text, folder, lead)
-
-
-def read_ignore(path: str) -> str:
-    """Return the text of an ignore file. Return an empty text if it is not a regular file: git does not follow links
-    either."""
-    try:
-        return read_regular(path, _MOST_IGNORE_BYTES, follow=False).data.decode("utf-8", "replace")
-    except OSError:
-        return ""

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from callgate.changes.change_summary import display, summary
-from callgate.changes.diff import quoted
+from callgate.changes.diff import display, quoted, summary
 from callgate.tools.structural.scan_types import (
     STANDARD,
     Cut,

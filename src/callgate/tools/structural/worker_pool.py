@@ -12,10 +12,9 @@ from importlib.util import find_spec
 from threading import Lock, Timer
 
 from callgate.host.threads import in_thread
-from callgate.tools.structural.examination import FileResult, ScanRequest, left_out
+from callgate.tools.structural.examination import START, FileResult, ScanRequest, left_out, receive, send
 from callgate.tools.structural.scan_types import ScanProgress, silent
 from callgate.tools.structural.source_walk import SourceFile
-from callgate.tools.structural.worker import START, receive, send
 from callgate.words.errors import ToolFailure
 
 BATCH_FILES = 32

@@ -7,8 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from callgate.host.environment import reading_environment, scrubbed
-from callgate.tools.ripgrep.search_engine import MODES, VARIABLE, SearchEngine, search_engine
-from callgate.tools.ripgrep.search_request import SearchRequest, argv
+from callgate.tools.ripgrep.search_engine import MODES, VARIABLE, SearchEngine, SearchRequest, argv, search_engine
 from callgate.words.errors import ToolFailure
 
 MOST_FILES = 300_000
