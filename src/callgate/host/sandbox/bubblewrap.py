@@ -3,12 +3,10 @@ filter."""
 
 import os
 import shlex
-import sys
 from collections.abc import Collection, Iterator, Mapping
 
 from callgate.host.environment import find_program
 from callgate.host.sandbox.profile import Binding, Profile, bindings
-from callgate.host.sandbox.proxy_line import PORT, SET_BY_PYTHON
 
 NAME = "bwrap"
 INSTALL = "install the package bubblewrap (apt, dnf, pacman and apk have it under that name)"
@@ -26,39 +24,6 @@ _KERNEL = tuple(f"/proc/{name}" for name in ("sys", "sysrq-trigger", "irq", "bus
 # bubblewrap's first process keeps the descriptor of the lock file open. Over ``/proc/1/fd`` a command could open this
 # file again, outside the mounts of the sandbox, and write to it.
 _FIRST_PROCESS = "/proc/1"
-
-# Runs inside before a command with a proxy: it creates the proxy's socket, sends it over the line and executes the
-# command, which gets neither. Python ignores two signals, which the command must not inherit.
-_SEND_SOCKET = f"""\
-import _signal, _socket, os, sys
-line = int(sys.argv[1])
-made = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
-made.bind(("127.0.0.1", {PORT}))
-made.listen(128)
-channel = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, line)
-channel.sendmsg([b"."], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, made.fileno().to_bytes(4, sys.byteorder))])
-made.close()
-channel.close()
-for number in (_signal.SIGPIPE, _signal.SIGXFSZ):
-    _signal.signal(number, _signal.SIG_DFL)
-if sys.argv[2]:
-    os.environ.pop(sys.argv[2], None)
-try:
-    os.execvp(sys.argv[3], sys.argv[3:])
-except OSError as error:
-    os.write(2, f"{{sys.argv[3]}}: {{error.strerror}}\\n".encode(errors="replace"))
-    os._exit(127)
-"""
-
-
-def argv_with_line(argv: tuple[str, ...], line: int, env: Collection[str]) -> tuple[str, ...]:
-    """Return the arguments that run ``argv`` inside the sandbox after the proxy has received its listening socket.
-
-    line  the descriptor of the connection to the proxy
-    env   the names of the command's environment variables
-    """
-    dropped = "" if SET_BY_PYTHON in env else SET_BY_PYTHON
-    return (sys.executable, "-I", "-S", "-B", "-c", _SEND_SOCKET, str(line), dropped, *argv)
 
 
 def sandboxed_argv(

@@ -1,16 +1,18 @@
 """Runs a command in a sandbox without bubblewrap. Run as a script, so it imports nothing of Callgate.
 
-    launcher.py [--namespaces] --filter FILE --chdir FOLDER [--lock FILE --closed FILE] [--scratch FOLDER]
-                [--empty FOLDER]… [--write|--read|--hide-folder|--hide-file|--hold PATH]… [--keep DESCRIPTOR]…
-                [--setenv NAME VALUE]… [--unset NAME]… [--line DESCRIPTOR --port PORT] -- COMMAND…
+    launcher.py --filter FILE --chdir FOLDER [--lock FILE --closed FILE] [--scratch FOLDER] [--empty FOLDER]…
+                [--write|--read|--hide-folder|--hide-file|--hold PATH]… [--keep DESCRIPTOR]… [--setenv NAME=VALUE]…
+                [--unset NAME]… [--line DESCRIPTOR --port PORT] -- COMMAND…
+    launcher.py --line DESCRIPTOR --port PORT [--unset NAME] -- COMMAND…
 
 Landlock restricts where the command can write and read; the seccomp filter refuses system calls that bypass it. With
-``--namespaces`` the command also gets its own users, mounts, processes and network, and paths are protected by mounts,
-as with bubblewrap. Landlock rules only grant access to a folder and everything below it. So without mounts, a folder
+``--lock`` the command also gets its own users, mounts, processes and network, and paths are protected by mounts, as
+with bubblewrap. Landlock rules only grant access to a folder and everything below it. So without mounts, a folder
 that contains a protected path is opened child by child, and nothing new can be created in it directly.
 
 With ``--line`` the program creates a listening socket on this port inside and sends it over the descriptor to the
-proxy. It keeps the line open until the sandbox has ended; the command does not get it.
+proxy. It keeps the line open until the sandbox has ended; the command does not get it. Without ``--filter`` the program
+only does this and executes the command: it then runs inside bubblewrap.
 """
 
 import ctypes
@@ -39,6 +41,7 @@ _TCP, _SCOPED = 0b11, 0b11  # bind and connect; abstract sockets and signals
 _TCP_SINCE, _SCOPED_SINCE = 4, 6
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 
+_KINDS = ("write", "read", "hide-folder", "hide-file", "hold")
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "stdin", "stdout", "stderr")
 _SHARED_MEMORY = "/dev/shm"
 
@@ -88,30 +91,17 @@ class Plan:
     def __init__(self, words: Sequence[str]) -> None:
         cut = words.index("--")
         self.argv = list(words[cut + 1 :])
-        self.namespaces = False
-        self.filter = self.chdir = self.lock = self.scratch = self.line = self.port = self.closed = ""
-        self.places: list[tuple[str, str]] = []
-        self.emptied: list[str] = []
-        self.kept: list[int] = []
-        self.variables: dict[str, str] = {}
-        self.unset: list[str] = []
-        options = iter(words[:cut])
-        for option in options:
-            if option == "--namespaces":
-                self.namespaces = True
-            elif option in ("--filter", "--chdir", "--lock", "--scratch", "--line", "--port", "--closed"):
-                setattr(self, option[2:], next(options))
-            elif option == "--empty":
-                self.emptied.append(next(options))
-            elif option == "--setenv":
-                name = next(options)
-                self.variables[name] = next(options)
-            elif option == "--unset":
-                self.unset.append(next(options))
-            elif option == "--keep":
-                self.kept.append(int(next(options)))
-            else:
-                self.places.append((next(options), option[2:]))
+        pairs = [(option[2:], value) for option, value in zip(words[:cut:2], words[1:cut:2], strict=True)]
+        single = dict(pairs)
+        self.filter, self.chdir, self.lock, self.scratch, self.line, self.port, self.closed = (
+            single.get(name, "") for name in ("filter", "chdir", "lock", "scratch", "line", "port", "closed")
+        )
+        self.places = [(path, kind) for kind, path in pairs if kind in _KINDS]
+        self.emptied = [path for option, path in pairs if option == "empty"]
+        self.kept = sorted(int(number) for option, number in pairs if option == "keep")
+        self.variables = dict(value.split("=", 1) for option, value in pairs if option == "setenv")
+        self.unset = [name for option, name in pairs if option == "unset"]
+        self.namespaces = bool(self.lock)
 
     def paths(self, *kinds: str) -> list[str]:
         return [path for path, kind in self.places if kind in kinds]
@@ -119,6 +109,9 @@ class Plan:
 
 def main() -> int:
     plan = Plan(sys.argv[1:])
+    if not plan.filter:
+        _send_socket(int(plan.line), int(plan.port))
+        _execute(plan)
     with open(plan.filter, "rb") as file:
         instructions = file.read()
     if not plan.namespaces:
@@ -294,6 +287,8 @@ def _send_socket(line: int, port: int) -> None:
     sent = made.fileno().to_bytes(4, sys.byteorder)
     channel = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, line)
     channel.sendmsg([b"."], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, sent)])
+    made.close()
+    channel.close()
 
 
 # ---- restrictions -------------------------------------------------------------------------------------------------
@@ -302,7 +297,7 @@ def _send_socket(line: int, port: int) -> None:
 def _restrict(plan: Plan, instructions: bytes) -> None:
     os.chdir(plan.chdir)
     at = 3
-    for kept in sorted(plan.kept):
+    for kept in plan.kept:
         os.closerange(at, kept)
         at = kept + 1
     os.closerange(at, 1 << 20)

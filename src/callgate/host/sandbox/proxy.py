@@ -19,7 +19,7 @@ from threading import Event, Thread, current_thread
 
 from callgate.host.host_addresses import Resolve, system_addresses
 from callgate.host.sandbox.proxy_connection import OnDecision, ProxyConnection, ProxyRules
-from callgate.host.sandbox.proxy_line import ProxyLine
+from callgate.host.sandbox.sandbox import ProxyLine
 
 _MOST_CONNECTIONS = 256
 

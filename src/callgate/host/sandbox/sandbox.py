@@ -3,7 +3,7 @@
 import hashlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,6 @@ from callgate.host.files import make_folders, replace_file, write_new
 from callgate.host.ports import Command
 from callgate.host.sandbox import bubblewrap, seatbelt
 from callgate.host.sandbox.profile import Profile, bindings, flaw
-from callgate.host.sandbox.proxy_line import PORT, SET_BY_PYTHON, ProxyLine
 from callgate.host.sandbox.seccomp import MACHINES, filter_for
 from callgate.words.errors import CallgateError
 from callgate.words.late_pattern import late_pattern
@@ -38,6 +37,29 @@ _LOADING = late_pattern(
     r"|RESOLV_HOST_CONF|RES_OPTIONS|TZDIR|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PS4|IFS|BASH_FUNC_.*|PYTHON.*|DYLD_.*"
 )
 _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
+
+
+_PORT = 3128  # of the proxy on the loopback interface of each sandbox
+_SET_BY_PYTHON = "LC_CTYPE"  # Python sets it if no locale is set, and the command would inherit it
+
+
+@noun
+class ProxyLine:
+    """The sandbox's end of the socket pair that connects a sandbox to its proxy.
+
+    descriptor  the descriptor of the socket, passed to one command
+    direct      the hosts that the command reaches without the proxy
+    """
+
+    descriptor: int
+    direct: tuple[str, ...] = ()
+
+    def variables(self) -> dict[str, str]:
+        """Return the environment variables of the proxy in upper and in lower case, because some programs read only
+        one case."""
+        address, direct = f"http://127.0.0.1:{_PORT}", ",".join(self.direct)
+        named = {"HTTP_PROXY": address, "HTTPS_PROXY": address, "ALL_PROXY": address, "NO_PROXY": direct}
+        return {**named, **{name.lower(): value for name, value in named.items()}, "NODE_USE_ENV_PROXY": "1"}
 
 
 class SandboxRefused(CallgateError):
@@ -89,9 +111,8 @@ class Sandbox:
         loading = {name: value for name, value in whole.items() if _LOADING.fullmatch(name)}
         outer = {name: value for name, value in whole.items() if name not in loading}
         if self.backend == "bubblewrap":
-            inner = command.argv if line is None else bubblewrap.argv_with_line(command.argv, line.descriptor, whole)
             argv = bubblewrap.sandboxed_argv(
-                inner,
+                (*_launcher_words(line, whole), "--", *command.argv) if line is not None else command.argv,
                 command.cwd,
                 profile if line is None else _with_python(profile),
                 filter_file=self._filter,
@@ -113,15 +134,13 @@ class Sandbox:
         self, command: Command, profile: Profile, variables: Mapping[str, str], line: ProxyLine | None
     ) -> tuple[str, ...]:
         place = str(LAUNCHER)
-        if any(place.startswith(f"{top}/") for top in profile.tops) and not _is_kept(place, profile):
+        if _is_beneath(place, profile.tops) and not _is_beneath(place, profile.read_only):
             raise SandboxRefused(
                 f"the sandbox cannot be created: its program {place} is in a folder where commands can write"
             )
-        words = [sys.executable, "-I", "-S", str(LAUNCHER), "--filter", self._filter, "--chdir", command.cwd]
+        words = [*_launcher_words(line, command.env), "--filter", self._filter, "--chdir", command.cwd]
         if self.backend == "namespaces":
-            words += ["--namespaces", "--lock", self._lock(profile), "--closed", self._closed]
-        if line is not None:
-            words += ["--line", str(line.descriptor), "--port", str(PORT)]
+            words += ["--lock", self._lock(profile), "--closed", self._closed]
         if profile.scratch:
             words += ["--scratch", profile.scratch]
         for each in bindings(profile):
@@ -129,9 +148,7 @@ class Sandbox:
         for folder in bubblewrap.EMPTIED:
             words += ["--empty", folder]
         for name, value in variables.items():
-            words += ["--setenv", name, value]
-        if SET_BY_PYTHON not in command.env:
-            words += ["--unset", SET_BY_PYTHON]
+            words += ["--setenv", f"{name}={value}"]
         for number in command.pass_fds:
             words += ["--keep", str(number)]
         return (*words, "--", *command.argv)
@@ -237,13 +254,22 @@ def places_in_empty_folders(*places: str) -> tuple[str, ...]:
 
 
 def _with_python(profile: Profile) -> Profile:
-    """Return a copy of the profile in which the Python interpreter is readable, because it starts commands that use
-    a proxy."""
-    return replace(profile, read_only=(*profile.read_only, *places_in_empty_folders(sys.prefix, sys.base_prefix)))
+    """Return a copy of the profile in which the Python interpreter and the launcher are readable, because they start
+    commands that use a proxy."""
+    places = places_in_empty_folders(sys.prefix, sys.base_prefix, str(LAUNCHER))
+    return replace(profile, read_only=(*profile.read_only, *places))
 
 
-def _is_kept(path: str, profile: Profile) -> bool:
-    return any(path.startswith(f"{place}/") for place in profile.read_only)
+def _launcher_words(line: ProxyLine | None, env: Mapping[str, str]) -> list[str]:
+    """Return the first words of a command that starts the launcher."""
+    words = [sys.executable, "-I", "-S", "-B", str(LAUNCHER)]
+    if line is not None:
+        words += ["--line", str(line.descriptor), "--port", str(_PORT)]
+    return words if _SET_BY_PYTHON in env else [*words, "--unset", _SET_BY_PYTHON]
+
+
+def _is_beneath(path: str, folders: Iterable[str]) -> bool:
+    return any(path.startswith(f"{folder}/") for folder in folders)
 
 
 def _digest(data: bytes) -> str:

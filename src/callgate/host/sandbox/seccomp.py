@@ -111,10 +111,6 @@ def filter_for(machine: str, *, namespaces: bool = True) -> bytes:
     Without ``namespaces`` nothing else isolates the network, other processes and their memory. Then internet
     sockets, changes of mode or owner, and shared memory are refused too.
     """
-    return b"".join(struct.pack("<HBBI", *each) for each in program(machine, namespaces=namespaces))
-
-
-def program(machine: str, *, namespaces: bool) -> list[Instruction]:
     column, architecture = MACHINES[machine]
     families = (_INET, _INET6) if namespaces else ()
     refused = {**REFUSED, **({} if namespaces else {**ATTRIBUTES, **SHARED_MEMORY})}
@@ -135,15 +131,15 @@ def program(machine: str, *, namespaces: bool) -> list[Instruction]:
         *(() if namespaces else ((_PRLIMIT, _of_itself()),)),
         (_CLONE, _unless_any(_NEW_NAMESPACES)),
         (_UNSHARE, _unless_any(_NEW_NAMESPACES | _NEW_TIME)),
-        (_SOCKET, [*_argument(0), *_allowing(families), _fails(errno.EAFNOSUPPORT)]),
+        (_SOCKET, [*_argument(0), *_if_any(families, _ALLOW), _fails(errno.EAFNOSUPPORT)]),
         (_SOCKETPAIR, _pairs()),
-        (_IOCTL, [*_argument(1), *_failing(_TYPING), (_RETURN, 0, 0, _ALLOW)]),
+        (_IOCTL, [*_argument(1), *_if_any(_TYPING, _ERROR | errno.EPERM), (_RETURN, 0, 0, _ALLOW)]),
     ]
     for call, body in rules:
         number = getattr(call, column)
         if number is not None:
             made += [(_EQUAL, 0, len(body), number), *body]
-    return [*made, (_RETURN, 0, 0, _ALLOW)]
+    return b"".join(struct.pack("<HBBI", *each) for each in (*made, (_RETURN, 0, 0, _ALLOW)))
 
 
 def _fails(number: int) -> Instruction:
@@ -173,16 +169,11 @@ def _of_itself() -> list[Instruction]:
     return [*_argument(0), (_EQUAL, 0, 1, 0), (_RETURN, 0, 0, _ALLOW), _fails(errno.EPERM)]
 
 
-def _allowing(values: Sequence[int]) -> Iterator[Instruction]:
+def _if_any(values: Sequence[int], outcome: int) -> Iterator[Instruction]:
+    """Yield instructions that return the outcome if the argument has one of the values."""
     for value in values:
         yield (_EQUAL, 0, 1, value)
-        yield (_RETURN, 0, 0, _ALLOW)
-
-
-def _failing(values: Sequence[int]) -> Iterator[Instruction]:
-    for value in values:
-        yield (_EQUAL, 0, 1, value)
-        yield _fails(errno.EPERM)
+        yield (_RETURN, 0, 0, outcome)
 
 
 def _pairs() -> list[Instruction]:
@@ -192,6 +183,6 @@ def _pairs() -> list[Instruction]:
         _fails(errno.EAFNOSUPPORT),
         *_argument(1),
         (_AND, 0, 0, 0xF),  # without SOCK_NONBLOCK and SOCK_CLOEXEC
-        *_allowing((_STREAM, _PACKETS)),
+        *_if_any((_STREAM, _PACKETS), _ALLOW),
         _fails(errno.EPERM),
     ]
