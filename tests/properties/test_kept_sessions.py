@@ -26,7 +26,6 @@ from callgate.host.threads import in_thread
 from callgate.testing import PlainTool, ScriptedModel, limit, say, turn
 from callgate.testing.script import ScriptedTurn, cut_off, fail, raw_call, stop
 from callgate.transcript.disk_journal import DiskJournal
-from callgate.transcript.verify import verify
 from callgate.words.calls import Result
 from callgate.words.decisions import Question, arguments_hash
 from callgate.words.errors import SessionLocked
@@ -52,6 +51,7 @@ from callgate.words.traits import Traits, shared, writes
 from tests.history import faults
 from tests.profiles import fewer
 from tests.sessions import with_event
+from tests.transcript.kit import verified
 
 GIVEN = {"given": True}
 EFFECTS: Mapping[str, Any] = {"look": "none", "put": "idempotent", "do": "mutating"}
@@ -402,7 +402,7 @@ class World:
         assert session.status == _at_rest(before)
 
     def _check_log(self, log: Path) -> None:
-        assert verify(log).sound
+        assert verified(log).sound
         ids = [line["id"] for line in _lines(log) if line["type"] == "message_added"]
         assert len(ids) == len(set(ids)), "ids of messages never repeat"
 

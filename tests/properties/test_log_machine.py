@@ -17,7 +17,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from callgate.conversation.ledger import Ledger
 from callgate.transcript.disk_journal import DiskJournal
-from callgate.transcript.verify import verify
 from callgate.words.calls import Result
 from callgate.words.decisions import Allow
 from callgate.words.events import (
@@ -38,7 +37,7 @@ from callgate.words.events import (
 from callgate.words.messages import CallPart, Message, ResultPart, Text
 from callgate.words.turns import Branched, Compacted, Counted, ResultReplaced, Rewound, Snipped
 from tests.profiles import fewer
-from tests.transcript.kit import AT, SESSION, check_chain, check_same_by_index, drop_index, put_log, store_in
+from tests.transcript.kit import AT, SESSION, check_chain, check_same_by_index, drop_index, put_log, store_in, verified
 
 MODES = ("default", "plan", "accept_edits", "bypass")
 
@@ -318,7 +317,7 @@ class LogMachine(RuleBasedStateMachine):
 
     def _check_the_log(self, image: bytes) -> None:
         check_chain(image)
-        assert verify(self.log).sound
+        assert verified(self.log).sound
         assert image.count(b"\n") == len(self.plain.lines), "every event is one line"
 
     # ---- what must hold -------------------------------------------------------------------------------------------

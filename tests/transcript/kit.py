@@ -32,8 +32,10 @@ from callgate.testing import (
 )
 from callgate.transcript.codec import START
 from callgate.transcript.disk_journal import DiskJournal
+from callgate.transcript.lock import opened_log
 from callgate.transcript.masking import Masker
 from callgate.transcript.store import Store
+from callgate.transcript.verify import Verified, verify
 from callgate.words.calls import Result
 from callgate.words.events import CallArrived, CallSettled, Durable, MessageAdded, QuestionAsked
 from callgate.words.inputs import (
@@ -57,6 +59,13 @@ from tests.history import faults
 from tests.sessions import with_event
 
 T = TypeVar("T")
+
+
+def verified(log: Path, *, session: str | None = None, head: str | None = None) -> Verified:
+    with opened_log(log) as fd:
+        return verify(fd, session=session, head=head)
+
+
 AT = 1_700_000_000.0
 NOBODY = Masker({})
 SESSION = "20250101-000000-0badcafe"

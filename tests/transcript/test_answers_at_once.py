@@ -20,11 +20,11 @@ from callgate.transcript.lock import drop_name, open_log, take_lock
 from callgate.transcript.masking import Masker
 from callgate.transcript.question_answers import AnswerTaken, answer_question
 from callgate.transcript.question_fold import QuestionFold
-from callgate.transcript.verify import verify
 from callgate.words.errors import SessionLocked
 from callgate.words.events import Durable, QuestionAnswered, QuestionAsked
 from tests.profiles import fewer
 from tests.transcript.asking import AT, Program, keep, on_record, question, settled, waiting_on
+from tests.transcript.kit import verified
 from tests.transcript.stepwise import Killed, play, stepwise
 
 pytestmark = pytest.mark.spec("GATE-5")
@@ -173,7 +173,7 @@ def test_whatever_the_order_and_whoever_dies_one_answer_is_accepted(
     assert len(accepted) <= 1 or closed_by_writer
     assert accepted or dead or closed_by_writer
     if not dead:
-        assert verify(log).sound
+        assert verified(log).sound
 
     play([writer(log, "takes what was left")], (), ())  # and when it is resumed
     in_the_end = [each.by for each in on_record(log)]

@@ -19,7 +19,6 @@ from callgate.transcript.answer_files import (
 )
 from callgate.transcript.lock import lock_path
 from callgate.transcript.question_answers import questions_in
-from callgate.transcript.verify import verify
 from callgate.words.decisions import ApprovalPolicy, AskedField, Confirmation, FieldAnswer
 from callgate.words.errors import CallgateError, JournalError, UsageError
 from tests.transcript.asking import (
@@ -33,6 +32,7 @@ from tests.transcript.asking import (
     question,
     waiting_on,
 )
+from tests.transcript.kit import verified
 
 pytestmark = pytest.mark.spec("GATE-5")
 
@@ -101,7 +101,7 @@ def test_with_no_writer_alive_the_answer_is_put_on_record(tmp_path: Path) -> Non
     assert store.questions() == (question("c2"),)
     assert files(log) == []
     assert not lock_path(log).exists()
-    assert verify(log, session=log.stem).sound
+    assert verified(log, session=log.stem).sound
 
 
 def test_a_torn_end_is_mended_before_the_answer_is_put_behind_it(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_torn_end_is_mended_before_the_answer_is_put_behind_it(tmp_path: Path)
         file.write(b'{"v":1,"n":99,"ty')
     assert store.answer(log, YES).how == "recorded"
     assert len(on_record(log)) == 1
-    assert [each.what for each in verify(log).faults] == []
+    assert [each.what for each in verified(log).faults] == []
     assert (log.parent / f"{log.name}.broken").exists()
 
 

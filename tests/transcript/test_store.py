@@ -14,10 +14,9 @@ from callgate.transcript import disk_journal as journals
 from callgate.transcript.lock import holder_of
 from callgate.transcript.store import Store
 from callgate.transcript.tape import Tape
-from callgate.transcript.verify import verify
 from callgate.words.errors import JournalError, UsageError
 from callgate.words.events import CallStarted, Noted
-from tests.transcript.kit import SESSION, drop_index, one_call, put_log, run, said, session_on, store_in, talk
+from tests.transcript.kit import SESSION, drop_index, one_call, put_log, run, said, session_on, store_in, talk, verified
 
 
 @pytest.fixture
@@ -129,7 +128,7 @@ def test_a_person_hears_of_lines_of_a_newer_version_everywhere(store: Store) -> 
     put_log(store, talk(2).add("from_tomorrow", None, "a2", {"x": 1}).image)
     shown = Archive(store.workspace, store.data).show(SESSION)
     assert all("newer version" in shown.written_as(shape) for shape in ("markdown", "html"))
-    assert verify(store.find(SESSION)).unknown == 1
+    assert verified(store.find(SESSION)).unknown == 1
     name = store.copy(store.read(SESSION))
     assert any(isinstance(event, Noted) and "newer version" in event.text for event in store.read(name).events)
 

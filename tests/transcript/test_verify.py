@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from callgate.transcript.codec import START
 from callgate.transcript.reader import Damage, all_entries
-from callgate.transcript.verify import MOST_FAULTS, Verified, verify
+from callgate.transcript.verify import MOST_FAULTS, Verified
 from tests.transcript.kit import (
     RECORDED,
     SESSION,
@@ -21,6 +21,7 @@ from tests.transcript.kit import (
     run,
     sealed,
     store_in,
+    verified,
 )
 
 pytestmark = pytest.mark.spec("TRS-12", "GATE-11")
@@ -41,7 +42,7 @@ AROUND = "a line is not separated by a line ending"
 def checked(folder: Path, *lines: bytes, session: str | None = SESSION, head: str | None = None) -> Verified:
     path = folder / "some.jsonl"
     path.write_bytes(b"".join(lines))
-    return verify(path, session=session, head=head)
+    return verified(path, session=session, head=head)
 
 
 def only(found: Verified) -> tuple[int, int | None, str]:
@@ -61,7 +62,7 @@ def sum_in(line: bytes) -> str:
 def test_what_a_session_wrote_is_sound(name: str, tmp_path: Path) -> None:
     image = recorded(name, tmp_path / "made")
     log = put_log(store_in(tmp_path), image)
-    found = verify(log)
+    found = verified(log)
     assert (found.sound, found.faults, found.size) == (True, (), len(image))
     assert found.lines == image.count(b"\n")
     assert found.head == sum_in(image.splitlines(keepends=True)[-1])
@@ -70,15 +71,6 @@ def test_what_a_session_wrote_is_sound(name: str, tmp_path: Path) -> None:
 def test_an_empty_file_has_no_lines_and_is_no_log(tmp_path: Path) -> None:
     found = checked(tmp_path)
     assert (found.sound, found.faults, found.lines, found.head) == (False, (), 0, START)
-
-
-def test_an_open_file_can_be_verified_too(tmp_path: Path) -> None:
-    log = put_log(store_in(tmp_path), b"".join(LINES))
-    fd = os.open(log, os.O_RDONLY)
-    try:
-        assert verify(fd, session=SESSION).sound
-    finally:
-        os.close(fd)
 
 
 # ---- every line, every harm ---------------------------------------------------------------------------------------
@@ -193,7 +185,7 @@ def test_a_gap_of_a_power_loss_is_one_fault_after_the_repair(tmp_path: Path) -> 
     store = store_in(tmp_path)
     log = put_log(store, b"".join((*LINES[:3], ZEROS, *LINES[6:])))
     run(open_and_say(store, "go on"))
-    (fault,) = verify(log).faults
+    (fault,) = verified(log).faults
     assert fault.on_record is not None
 
 
@@ -264,9 +256,9 @@ def test_damage_that_the_log_itself_knows_of_is_told_apart(tmp_path: Path) -> No
     store = store_in(tmp_path)
     changed = LINES[4].replace(b"prompt", b"PROMPT").replace(b"answer", b"ANSWER").replace(b"done", b"gone")
     log = put_log(store, b"".join((*LINES[:4], changed, *LINES[5:])))
-    assert [fault.on_record for fault in verify(log).faults] == [None]
+    assert [fault.on_record for fault in verified(log).faults] == [None]
     journal, _ = run(open_and_say(store))
-    (fault,) = verify(log, session=journal.session).faults
+    (fault,) = verified(log, session=journal.session).faults
     assert fault.on_record is not None
     assert (fault.line, fault.n) == (5, 5)
 
@@ -274,9 +266,9 @@ def test_damage_that_the_log_itself_knows_of_is_told_apart(tmp_path: Path) -> No
 def test_a_torn_end_that_was_cut_off_is_on_record_and_the_log_is_sound_again(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     log = put_log(store, b"".join(LINES) + LINES[-1][:40])
-    assert not verify(log).sound
+    assert not verified(log).sound
     run(open_and_say(store))
-    found = verify(log)
+    found = verified(log)
     assert (found.sound, found.cut) == (True, 40)
 
 
@@ -286,11 +278,11 @@ def test_a_log_that_was_written_on_after_harm_shows_that_harm_and_no_other(tmp_p
     moved = (*LINES[:6], *LINES[7:], LINES[6])
     for lines in ((*LINES, foreign), moved):
         log = put_log(store, b"".join(lines))
-        before = verify(log).faults
+        before = verified(log).faults
         assert [fault.what[:5] for fault in before] in (["forei"], ["moved"])
         run(open_and_say(store))
-        assert verify(log).faults == before
-        assert verify(log).lines == len(lines) + 1
+        assert verified(log).faults == before
+        assert verified(log).lines == len(lines) + 1
 
 
 # ---- any harm -----------------------------------------------------------------------------------------------------
@@ -323,7 +315,7 @@ def test_any_single_change_is_found(data: st.DataObject, tmp_path_factory: pytes
             other = data.draw(st.integers(at + 1, len(lines) - 1))
             lines[at], lines[other] = lines[other], lines[at]
         path.write_bytes(b"".join(lines))
-    found = verify(path, session=SESSION, head=sum_in(LINES[-1]))
+    found = verified(path, session=SESSION, head=sum_in(LINES[-1]))
     assert not found.sound
     size = path.stat().st_size
     assert all(0 <= fault.offset < max(size, 1) and fault.line >= 1 for fault in found.faults)
@@ -333,7 +325,7 @@ def test_any_single_change_is_found(data: st.DataObject, tmp_path_factory: pytes
 def test_no_bytes_stop_it(junk: bytes, at: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.getbasetemp() / "junk.jsonl"
     path.write_bytes(b"".join(LINES[:at]) + junk + b"".join(LINES[at:]))
-    assert verify(path, session=SESSION).sound == (junk == b"")
+    assert verified(path, session=SESSION).sound == (junk == b"")
 
 
 def test_of_very_many_faults_only_some_are_kept(tmp_path: Path) -> None:
@@ -359,7 +351,7 @@ def test_all_entries_are_read_in_the_order_of_the_file_and_damage_is_collected(t
 
 def missing(path: Path, *lines: bytes) -> bool:
     path.write_bytes(b"".join(lines))
-    return verify(path).missing
+    return verified(path).missing
 
 
 @pytest.mark.parametrize("at", [0, 1, 5, 8])

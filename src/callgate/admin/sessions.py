@@ -22,7 +22,7 @@ from callgate.host.files import write_new
 from callgate.staging.state import State
 from callgate.transcript.audit import AuditRow, as_csv, as_json, audit_rows, utc
 from callgate.transcript.loader import load
-from callgate.transcript.lock import LockHolder, holder_of, open_log, read_holder, unreadable
+from callgate.transcript.lock import LockHolder, holder_of, opened_log, read_holder, unreadable
 from callgate.transcript.log_cleanup import Cleaned, Removed, collect, remove_unused
 from callgate.transcript.reader import Damage, all_entries, raw_lines
 from callgate.transcript.session_list import LATEST, Listed, listed
@@ -386,7 +386,8 @@ def write_file(path: Path, data: bytes, *, replace: bool) -> None:
 
 def _verified(log: Path) -> tuple[Path, Verified]:
     try:
-        return log, verify(log, session=log.stem)
+        with opened_log(log) as fd:
+            return log, verify(fd, session=log.stem)
     except (OSError, JournalError) as error:
         why = str(error) if isinstance(error, JournalError) else str(error.strerror or error)
         return log, Verified(
@@ -437,11 +438,5 @@ def opened(log: Path, which: str | None = None) -> Generator[int]:
     not regular."""
     if which is not None and _is_file(which):
         _refuse_no_file(which)
-    try:
-        fd = open_log(log, os.O_RDONLY)
-    except OSError as error:
-        raise unreadable(log, error) from error
-    try:
+    with opened_log(log) as fd:
         yield fd
-    finally:
-        os.close(fd)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from callgate.conversation.chain import Chain, Line
 from callgate.transcript.codec import START, BadLine, LogEntry, read_head, read_line
-from callgate.transcript.lock import open_log, unreadable
+from callgate.transcript.lock import opened_log
 from callgate.transcript.reader import Damage, LogReader, Raw
 from callgate.transcript.session_summary import Summary, Tally, prompt_of
 from callgate.transcript.side_files import Index, read_index
@@ -53,14 +53,8 @@ class LoadedLog:
 
 def read_log(log: Path) -> LoadedLog:
     """Load a log without locking or changing the file."""
-    try:
-        fd = open_log(log, os.O_RDONLY)
-    except OSError as error:
-        raise unreadable(log, error) from error
-    try:
+    with opened_log(log) as fd:
         return load(fd, log)
-    finally:
-        os.close(fd)
 
 
 def load(fd: int, log: Path) -> LoadedLog:

@@ -5,7 +5,8 @@ not lock the session.
 """
 
 import os
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from json import dumps, loads
 from pathlib import Path
 from time import gmtime, strftime
@@ -137,6 +138,19 @@ def open_log(log: Path, flags: int) -> int:
                 f"{log} is a symbolic link, but a log must be a regular file: replace the link by the file"
             ) from None
         raise
+
+
+@contextmanager
+def opened_log(log: Path) -> Generator[int]:
+    """Open a log for reading, and close it when the ``with`` block ends. Raise JournalError if it cannot be opened."""
+    try:
+        fd = open_log(log, os.O_RDONLY)
+    except OSError as error:
+        raise unreadable(log, error) from error
+    try:
+        yield fd
+    finally:
+        os.close(fd)
 
 
 def unreadable(log: Path, error: OSError) -> JournalError:

@@ -24,31 +24,11 @@ from callgate.transcript.question_fold import QuestionFold
 from callgate.transcript.repair import locked_log, repair
 from callgate.transcript.session_list import LATEST, Listed, find, listed
 from callgate.transcript.session_paths import data_folder, new_session_id, project_key
+from callgate.words import events as e
 from callgate.words.decisions import Confirmation, Question
 from callgate.words.errors import JournalError, SessionLocked, UsageError
-from callgate.words.events import (
-    CallArrived,
-    CallDecided,
-    CallSettled,
-    CallStarted,
-    Durable,
-    Forked,
-    LinesQuarantined,
-    MessageAdded,
-    MetadataSet,
-    Noted,
-    Paused,
-    PromptDequeued,
-    PromptQueued,
-    QuestionAnswered,
-    QuestionAsked,
-    RunEnded,
-    SessionOpened,
-    TurnEnded,
-    TurnStarted,
-)
 from callgate.words.late_pattern import late_pattern
-from callgate.words.turns import Branched, Compacted, Counted, ResultReplaced, Rewound, Snipped
+from callgate.words.turns import Counted
 
 if TYPE_CHECKING:
     from callgate.transcript.masking import Masker
@@ -95,7 +75,7 @@ class Store:
         """Create a session, with this id if one is given. Its first message creates the files on disk."""
         now = time()
         journal = DiskJournal(self.new_log(session), self.masker)
-        journal.append(SessionOpened(now, __version__, str(self.workspace)))
+        journal.append(e.SessionOpened(now, __version__, str(self.workspace)))
         return journal
 
     async def open(self, which: str | Path = LATEST) -> DiskJournal:
@@ -170,22 +150,22 @@ class Store:
              remembered answers and other state
         """
         now = time()
-        events: list[Durable] = [
-            SessionOpened(now, __version__, str(self.workspace), f"session {original.session}", forked=True),
+        events: list[e.Durable] = [
+            e.SessionOpened(now, __version__, str(self.workspace), f"session {original.session}", forked=True),
             *(event for event in original.events if _is_copied(event, own=own)),
         ]
         if original.unknown:
             left_out = f"{original.unknown} lines of a newer version of Callgate were not copied"
-            events.append(Noted(now, left_out, "warning"))
-        return self.write([*events, Forked(now, original.session, Ledger(original.events).counted)], session)
+            events.append(e.Noted(now, left_out, "warning"))
+        return self.write([*events, e.Forked(now, original.session, Ledger(original.events).counted)], session)
 
-    def write(self, events: Iterable[Durable], session: str | None = None) -> str:
+    def write(self, events: Iterable[e.Durable], session: str | None = None) -> str:
         """Write a new session with these events, and with this id if one is given. Return the id."""
         log = self.new_log(session)
         write_log(log, self.masker, events)
         return log.stem
 
-    def append(self, log: Path, *events: Durable) -> None:
+    def append(self, log: Path, *events: e.Durable) -> None:
         """Append events to a log that no program has open. Raise SessionLocked if a program has the log open."""
         fd, loaded = locked_log(log, time())
         quarantined = repair(fd, log, loaded, time())
@@ -242,34 +222,21 @@ class Store:
         if loaded.unknown and quarantined is None:  # those lines may have messages: their ids are not given again
             (messages, turns), ledger = loaded.chain.counted, Ledger(loaded.events)
             if messages > ledger.added or turns > ledger.turn:
-                loaded.events.append(LinesQuarantined(time(), (), "", Counted(messages, turns)))
+                loaded.events.append(e.LinesQuarantined(time(), (), "", Counted(messages, turns)))
                 journal.append(loaded.events[-1])
         if quarantined is not None:
             journal.append(quarantined)
         return journal
 
 
-_OF_THE_FILE = (SessionOpened, Rewound, Branched, LinesQuarantined, PromptQueued, PromptDequeued)
+_OF_THE_FILE = (e.SessionOpened, e.Rewound, e.Branched, e.LinesQuarantined, e.PromptQueued, e.PromptDequeued)
 """Events about the original's lines, which are others here, or about its queue: its moves have been made, and prompts
 that wait are delivered there."""
 
 _CONVERSATION = (
-    MessageAdded,
-    TurnStarted,
-    TurnEnded,
-    RunEnded,
-    Paused,
-    CallArrived,
-    CallDecided,
-    QuestionAsked,
-    QuestionAnswered,
-    CallStarted,
-    CallSettled,
-    Compacted,
-    Snipped,
-    ResultReplaced,
-    Forked,
-    Noted,
+    *(e.MessageAdded, e.TurnStarted, e.TurnEnded, e.RunEnded, e.Paused, e.CallArrived, e.CallDecided),
+    *(e.QuestionAsked, e.QuestionAnswered, e.CallStarted, e.CallSettled),
+    *(e.Compacted, e.Snipped, e.ResultReplaced, e.Forked, e.Noted),
 )
 """The events that are copied from a log that somebody else may have written."""
 
@@ -279,7 +246,7 @@ _NOT_OWN = (
 )
 
 
-def _is_copied(event: Durable, *, own: bool) -> bool:
+def _is_copied(event: e.Durable, *, own: bool) -> bool:
     if own:
         return not isinstance(event, _OF_THE_FILE)
-    return isinstance(event, _CONVERSATION) or (isinstance(event, MetadataSet) and event.key == "title")
+    return isinstance(event, _CONVERSATION) or (isinstance(event, e.MetadataSet) and event.key == "title")

@@ -9,11 +9,9 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 from callgate.transcript.codec import START, BadLine, LogEntry, checked, read_line
-from callgate.transcript.lock import open_log
 from callgate.transcript.reader import Damage, LogReader, Raw, raw_lines
 from callgate.words.events import LinesQuarantined
 from callgate.words.noun import noun
@@ -73,26 +71,20 @@ class Verified:
         return self.lines > 0 and not (self.faults or self.more)
 
 
-def verify(source: int | Path, *, session: str | None = None, head: str | None = None) -> Verified:
-    """Check every line of a log. ``session`` is the expected session id, ``head`` a checksum to search for."""
-    if isinstance(source, Path):
-        fd = open_log(source, os.O_RDONLY)
-        try:
-            return verify(fd, session=session, head=head)
-        finally:
-            os.close(fd)
-    size = os.fstat(source).st_size
+def verify(fd: int, *, session: str | None = None, head: str | None = None) -> Verified:
+    """Check every line of an open log. ``session`` is the expected session id, ``head`` a checksum to search for."""
+    size = os.fstat(fd).st_size
     check = _Check(session, head)
-    for number, (start, end, data) in enumerate(raw_lines(source, 0, size), start=1):
+    for number, (start, end, data) in enumerate(raw_lines(fd, 0, size), start=1):
         check.number = number
         if not data.strip():
             check.fault(None, start, "an empty line, which is not allowed in a log", len(data))
             continue
         ended = end - start > len(data)
-        pieces = _pieces(source, start, end, data)
+        pieces = _pieces(fd, start, end, data)
         for piece in pieces:
             if isinstance(piece, Damage):
-                check.damage(piece, _number(source, piece), ended)
+                check.damage(piece, _number(fd, piece), ended)
             else:
                 check.line(piece, ended)
         if all(isinstance(piece, Raw) and len(piece.data) < len(data.removesuffix(b"\r")) for piece in pieces):
