@@ -1,7 +1,7 @@
 """Masks secrets before they are written: keys of known formats and the values of secret environment variables.
 
 A secret is replaced by ``[masked:<kind>]``. If the secret has a known prefix, the prefix is kept. For the value of a
-variable, the kind is the name of the variable. Few lines contain a secret, so the speed depends on ``_suspects``.
+variable, the kind is the name of the variable.
 """
 
 import os
@@ -17,15 +17,8 @@ from typing import Any, TypeVar, cast
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 from callgate.conversation.ports import Drafted, Journal, Masking
-from callgate.transcript.assigned_secrets import LETTER_AND_DIGIT, is_harmless
-from callgate.transcript.secret_rules import (
-    AFTER_DASH,
-    AFTER_UNDERSCORE,
-    CAPITALS,
-    RULES,
-    WORDS,
-    sieved,
-)
+from callgate.transcript.credential_formats import LETTER_AND_DIGIT, is_harmless
+from callgate.transcript.secret_rules import RULES, STARTS
 from callgate.words.events import CallArrived, Durable
 from callgate.words.late_pattern import late_pattern
 from callgate.words.messages import CallPart, Message, Opaque, Thinking
@@ -36,7 +29,6 @@ MASK = late_pattern(r"(\[masked:\w{1,64}\])", re.ASCII)
 SHORTEST = 8
 """The minimum length of a variable's value; shorter values would match unrelated words and numbers."""
 DEEPEST = 100
-_STEP, _GRAM = 8, 4
 _UNFINISHED = late_pattern(r"[!-~]*\Z")  # the characters of secrets
 
 
@@ -85,12 +77,6 @@ class Masker:
             for spelling in _spellings(secret):
                 values.setdefault(spelling, mask)
         self._values = {each: values[each] for each in sorted(values, key=len, reverse=True)}
-        sieves = {each: sieved(each) for each in self._values}
-        # Every occurrence of such a sieve contains a complete gram that starts at a multiple of the step.
-        least = _STEP + _GRAM - 1
-        long = [sieve for sieve in sieves.values() if len(sieve) >= least]
-        self._grams = frozenset(sieve[i : i + _GRAM] for sieve in long for i in range(_STEP))
-        self._others = tuple(each for each, sieve in sieves.items() if len(sieve) < least)
         self._learnt = count
 
     def finds(self, text: str) -> bool:
@@ -102,7 +88,7 @@ class Masker:
             return False
         unmasked = MASK.split(text)[::2]
         return any(value in part for value in self._values for part in unmasked) or any(
-            rule.found(text) for rule in RULES
+            any(rule.spans(text)) for rule in RULES
         )
 
     def text(self, text: str) -> str:
@@ -217,22 +203,12 @@ class Masker:
         return self.text(data.decode("latin-1")).encode("latin-1")
 
     def _suspects(self, text: str) -> bool:
-        """Return True if the text may contain a secret. The method runs for every line; the order of the checks was
-        chosen by measurement."""
+        """Return True if the text contains a secret or a mask of it. The method runs for every line, so only rules
+        with a start in the text are tried."""
         if self._learnt != len(_LEARNT):
             self._learn()
-        if AFTER_UNDERSCORE.search(text) or AFTER_DASH.search(text):
-            return True
-        capitals = sieved(text)
-        if not self._grams.isdisjoint([capitals[i : i + _GRAM] for i in range(0, len(capitals), _STEP)]):
-            return True
-        small = text.lower()
-        ranks = {rank for word, starts in WORDS if word in small for start, rank in starts if start in text}
-        if any(RULES[rank].found(text) for rank in ranks):
-            return True
-        if any(sieve in capitals and start in text and rule.found(text) for sieve, start, rule in CAPITALS):
-            return True
-        return any(map(text.__contains__, self._others)) or ("@" in text and "://" in text)
+        ranks = {rank for start, rank in STARTS if start in text}
+        return any(any(RULES[rank].spans(text)) for rank in ranks) or any(map(text.__contains__, self._values))
 
 
 def _places(value: str, text: str) -> Iterator[int]:
@@ -295,7 +271,7 @@ def _password_of(url: str, *, user: bool) -> str | None:
 
 def _mask_of(name: str) -> str:
     mask = f"[masked:{re.sub(r'[^A-Za-z0-9_]', '_', name)[:64]}]"
-    return "[masked:variable]" if any(rule.found(mask) for rule in RULES) else mask
+    return "[masked:variable]" if any(any(rule.spans(mask)) for rule in RULES) else mask
 
 
 def _spellings(value: str) -> set[str]:

@@ -2,42 +2,13 @@
 names of secrets."""
 
 import re
-from collections.abc import Iterator
-from functools import cache
 
-from callgate.transcript.assigned_secrets import AssignedSecrets
-from callgate.transcript.credential_formats import FORMATS
-from callgate.words.noun import noun
+from callgate.transcript.credential_formats import FORMATS, AssignedSecrets, SecretRule
+from callgate.words.late_pattern import late_pattern
 
 
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    """Return the compiled pattern. Patterns are compiled at their first use; the compilation of all patterns would
-    double the start time."""
-    return re.compile(pattern, re.ASCII)
-
-
-@noun
-class SecretRule:
-    """The format of one kind of secret. A text without any of the ``starts`` cannot match; group 1 of the pattern is
-    not masked."""
-
-    kind: str
-    starts: tuple[str, ...]
-    written: str
-
-    @property
-    def pattern(self) -> re.Pattern[str]:
-        return _compiled(self.written)
-
-    def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield the start and the end of each secret in the text."""
-        if any(start in text for start in self.starts):
-            for match in self.pattern.finditer(text):
-                yield match.end(1), match.end()
-
-    def found(self, text: str) -> bool:
-        return any(True for _ in self.spans(text))
+def _rule(kind: str, starts: tuple[str, ...], pattern: str) -> SecretRule:
+    return SecretRule(kind, starts, late_pattern(pattern, re.ASCII))
 
 
 def _at_a_beginning(start: str, inside: str = "A-Za-z0-9") -> str:
@@ -114,53 +85,51 @@ _HEADER_WORDS = (
 )
 _SIGN = r"[\w.~+/=!#%^*@:-]"
 _SPECIAL = (
-    SecretRule("private_key", ("PRIVATE KEY",), _PRIVATE_KEY),
-    SecretRule(
-        "jwt", (".eyJ",), rf"(eyJ){_at_a_beginning('eyJ', 'A-Za-z0-9_-')}[\w-]{{8,}}+\.eyJ[\w-]{{13,}}+\.[\w-]*+"
-    ),
-    SecretRule(
+    _rule("private_key", ("PRIVATE KEY",), _PRIVATE_KEY),
+    _rule("jwt", (".eyJ",), rf"(eyJ){_at_a_beginning('eyJ', 'A-Za-z0-9_-')}[\w-]{{8,}}+\.eyJ[\w-]{{13,}}+\.[\w-]*+"),
+    _rule(
         "authorization",
         ("uthorization", "UTHORIZATION"),
         rf"([Aa](?:uthorization|UTHORIZATION){_QUOTES}[:=]{_QUOTES}(?i:bearer|basic|token|bot){_BLANKS}++)"
         r"(?:(?=[\w.~+/=-][\w.~+/=-]{0,200}?[A-Z0-9])[\w.~+/=-]{8,}|[\w.~+/=-]{32,})",
     ),
-    SecretRule("bearer", ("Bearer ",), r"(Bearer )(?=[\w.~+/=-]{0,100}?[0-9])[\w.~+/=-]{20,}"),
-    SecretRule(
+    _rule("bearer", ("Bearer ",), r"(Bearer )(?=[\w.~+/=-]{0,100}?[0-9])[\w.~+/=-]{20,}"),
+    _rule(
         "aws",
         ("aws_secret_access_key", "SECRET_ACCESS_KEY", "ecretAccessKey"),
         rf"((?:aws_secret_access_key|SECRET_ACCESS_KEY|ecretAccessKey){_QUOTES}[:=]{_QUOTES})"
         r"[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])",
     ),
-    SecretRule("azure", ("AccountKey=", "AccessKey="), r"((?:AccountKey|AccessKey)=)[A-Za-z0-9+/]{40,}={0,2}"),
-    SecretRule("telegram", (":AA",), r"()\d{8,10}:AA[\w-]{32,33}(?![\w-])"),
-    SecretRule("slack", ("hooks.slack.com/services/",), r"(hooks\.slack\.com/services/)[\w/]{20,}"),
-    SecretRule(
+    _rule("azure", ("AccountKey=", "AccessKey="), r"((?:AccountKey|AccessKey)=)[A-Za-z0-9+/]{40,}={0,2}"),
+    _rule("telegram", (":AA",), r"()\d{8,10}:AA[\w-]{32,33}(?![\w-])"),
+    _rule("slack", ("hooks.slack.com/services/",), r"(hooks\.slack\.com/services/)[\w/]{20,}"),
+    _rule(
         "webhook",
         ("/api/webhooks/", "/webhookb2/", "hooks.zapier.com/hooks/catch/", "/incomingwebhook/"),
         r"(/api/webhooks/\d+/|/webhookb2/|hooks\.zapier\.com/hooks/catch/|/incomingwebhook/)[\w@./-]{16,}",
     ),
-    SecretRule(
+    _rule(
         "api_key",
         tuple(f"{one}-{two}" for one, two in _HEADER_WORDS),
         rf"((?:{'|'.join(f'[Aa]{one}-{two}' for one, two in _HEADER_WORDS)}){_QUOTES}[:=]{_QUOTES})"
         r"(?=[\w.~+/=-]{0,100}?\d)[\w.~+/=-]{16,}",
     ),
-    SecretRule("cookie", ("ookie: ",), rf"([Cc]ookie: [\w.-]{{1,80}}=)(?={_SIGN}{{0,100}}?\d){_SIGN}{{16,}}"),
-    SecretRule("signature", ("sig=",), r"([?&]sig=)(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9+/=]){32,}"),
-    SecretRule("password", ("--password=", "--password "), rf"(--password[= ])(?={_SIGN}{{0,100}}?\d){_SIGN}{{8,}}"),
-    SecretRule(
+    _rule("cookie", ("ookie: ",), rf"([Cc]ookie: [\w.-]{{1,80}}=)(?={_SIGN}{{0,100}}?\d){_SIGN}{{16,}}"),
+    _rule("signature", ("sig=",), r"([?&]sig=)(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9+/=]){32,}"),
+    _rule("password", ("--password=", "--password "), rf"(--password[= ])(?={_SIGN}{{0,100}}?\d){_SIGN}{{8,}}"),
+    _rule(
         "token",
         ("-token ", "-token=", "-api-key ", "-api-key=", "-secret ", "-secret="),
         rf"(--(?:[a-z]+-)*(?:token|api-key|secret)[= ])(?={_SIGN}{{0,100}}?\d){_SIGN}{{12,}}",
     ),
-    SecretRule("password", ("://",), _URL_PASSWORD),
-    SecretRule("token", ("://",), r"(://)(?=[\w-]{0,60}?\d)(?=[\w-]{0,60}?[A-Za-z])[\w-]{20,}(?=@[\w\[])"),
+    _rule("password", ("://",), _URL_PASSWORD),
+    _rule("token", ("://",), r"(://)(?=[\w-]{0,60}?\d)(?=[\w-]{0,60}?[A-Za-z])[\w-]{20,}(?=@[\w\[])"),
 )
 
 
 def _token(kind: str, start: str, body: str) -> SecretRule:
     written = re.escape(start)
-    return SecretRule(kind, (start,), f"({written}){_at_a_beginning(written)}{body}")
+    return _rule(kind, (start,), f"({written}){_at_a_beginning(written)}{body}")
 
 
 RULES = (
@@ -172,46 +141,5 @@ RULES = (
 """All rules. Of overlapping matches the first rule names the kind."""
 
 
-# ---- finding quickly ----------------------------------------------------------------------------------------------
-# A pattern that starts with one literal character is searched faster than most words. So starts that end in _ or -
-# are searched by that character; of the others, most by a word that several contain, in the text in small letters, and
-# the rest first among the capitals and digits of the text, which are few.
-
-
-def _behind(sign: str, also: str = "") -> re.Pattern[str]:
-    starts = [start for _, words, _ in _TOKENS for start in words.split() if start.endswith(sign)]
-    known = "|".join(f"(?<={re.escape(start)})" for start in starts)
-    return re.compile(rf"{sign}(?=[\w-]{{16}})(?<=[A-Za-z0-9]{sign})(?:{known}{also})", re.ASCII)
-
-
-AFTER_UNDERSCORE = _behind("_", "|(?<=aws_)secret_access_key")
-AFTER_DASH = _behind("-")
-_SMALL = bytes(sign for sign in range(256) if not (0x30 <= sign <= 0x39 or 0x41 <= sign <= 0x5A))
-
-
-def sieved(text: str) -> str:
-    return text.encode("utf-8", "surrogatepass").translate(None, _SMALL).decode("ascii")
-
-
-_SEARCHED_OTHERWISE = ("://", "aws_secret_access_key")
-_SHARED = (
-    *("pass", "secret", "credential", "token", "key", "pwd", "hook", "uthorization", "ookie", "sig="),
-    *("alue", "assword", "wd=", "auth"),
-)
-"""Words in small letters that most of the other starts contain: without such a word, no start with it is searched."""
-
-
-def _word_in(start: str) -> str:
-    return next((word for word in _SHARED if word in start.lower()), "")
-
-
-_OTHERS = [
-    (start, rank)
-    for rank, rule in enumerate(RULES)
-    for start in rule.starts
-    if start not in _SEARCHED_OTHERWISE and start[-1] not in "_-"
-]
-WORDS = tuple((word, tuple(each for each in _OTHERS if _word_in(each[0]) == word)) for word in _SHARED)
-"""The shared words, each with its starts and the ranks of their rules."""
-CAPITALS = tuple((sieved(start), start, RULES[rank]) for start, rank in _OTHERS if not _word_in(start))
-"""The starts without a shared word: their capitals and digits, the start, its rule."""
+STARTS = tuple((start, rank) for rank, rule in enumerate(RULES) for start in rule.starts)
+"""The starts of all rules, each with the index of its rule."""
