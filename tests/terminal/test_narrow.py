@@ -28,7 +28,7 @@ SIZES = ((60, 20), (100, 12), (40, 30), (61, 10), (59, 24), (120, 40), (80, 12),
     ("name", "keys", "seen", "closed"),
     [
         ("talks", "/model\r", "Enter", "Model (now"),
-        ("talks", "?", "Esc: close", "Keys of"),
+        ("talks", "?", "Esc back", "Keys of"),
         ("wonders", "go\r", "Esc no answer", "own words"),
         ("asks", "go\r", "y yes", "? Allow"),
         ("runs", "go\r", "running Sleep, ", "running Sleep"),

@@ -142,7 +142,7 @@ def test_what_has_no_room_is_counted_and_d_shows_all_of_it() -> None:
     view.act("end")
     assert "echo 99" in shown(view, height=20)
     view.act("search")
-    cards.terminal.give("ECHO 42")
+    cards.terminal.give("echo 42")
     assert "echo 42" in shown(view, height=20).splitlines()[1]
     view.act("close")
     assert not cards.terminal.panels

@@ -11,7 +11,6 @@ import pytest
 from callgate import ModelSetup, Session, load_config
 from callgate.assembly.models import model_choices, open_model
 from callgate.testing import ScriptedModel, say, turn
-from callgate.tui.panels.effort_panel import EffortPanel
 from callgate.tui.panels.list_panel import ListPanel
 from callgate.words.errors import ModelError, UsageError
 from callgate.words.inputs import Prompt
@@ -189,7 +188,7 @@ def test_effort_without_a_word_opens_the_levels_of_the_model_and_is_closed_for_o
             terminal = FakeTerminal(session)
             await terminal.run("/effort")
             (panel,) = terminal.panels
-            assert isinstance(panel, EffortPanel)
+            assert isinstance(panel, ListPanel)
             panel.act("end")
             panel.act("choose")
             session.controls.deliver()

@@ -4,7 +4,7 @@ import pytest
 
 from callgate.tui.keys import Context
 from callgate.tui.port import Receiver
-from callgate.tui.route import SETTLE, InputGuard, PlainCard, route
+from callgate.tui.route import SETTLE, Card, InputGuard, route
 
 STEP = SETTLE / 4
 
@@ -79,7 +79,7 @@ class _Panel:
     def typed(self, text: str) -> None: ...
 
 
-class _Card(PlainCard, _Panel):
+class _Card(_Panel, Card):
     pass
 
 

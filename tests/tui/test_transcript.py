@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.tui.blocks import Block, NoticeBlock
+from callgate.tui.blocks import Block, NoticeBlock, text_of
 from callgate.tui.panels.panel_page import CODES
-from callgate.tui.panels.transcript_panel import TranscriptPane
+from callgate.tui.panels.scroll_panel import Pane
 
 sizes = st.lists(st.integers(0, 5), max_size=12)
 moves = st.lists(st.sampled_from(("up", "down", "page up", "page down", "start", "end")), max_size=12)
 
 
-def _pane(sizes: list[int], painted: list[int] | None = None) -> tuple[TranscriptPane, list[str]]:
+def _pane(sizes: list[int], painted: list[int] | None = None) -> tuple[Pane[Block], list[str]]:
     blocks: list[Block] = [NoticeBlock(f"block {number}") for number in range(len(sizes))]
     lines = {f"block {number}": [f"{number}.{line}" for line in range(size)] for number, size in enumerate(sizes)}
 
@@ -22,7 +22,7 @@ def _pane(sizes: list[int], painted: list[int] | None = None) -> tuple[Transcrip
             painted.append(int(block.text.split()[1]))
         return lines[block.text]
 
-    return TranscriptPane(blocks, paint), [line for each in lines.values() for line in each]
+    return Pane(blocks, paint, text_of), [line for each in lines.values() for line in each]
 
 
 @given(sizes, moves, st.integers(1, 8))
@@ -73,7 +73,7 @@ def test_a_search_goes_to_the_next_and_the_previous_place_and_begins_anew_at_the
 @pytest.mark.spec("TUI-9")
 def test_a_search_finds_every_line_of_a_block_and_forgets_its_place_for_another_text() -> None:
     text = "\n".join(f"{'match' if row % 3 == 0 else 'other'} {row}" for row in range(10))
-    pane = TranscriptPane([NoticeBlock("before"), NoticeBlock(text), NoticeBlock("after")], _by_lines)
+    pane = Pane([NoticeBlock("before"), NoticeBlock(text), NoticeBlock("after")], _by_lines, text_of)
     pane.lines(2)
     found = [_plain(pane.lines(2)[0]) for _ in range(5) if pane.seek("match", -1)]
     assert found == ["match 9", "match 6", "match 3", "match 0", "match 9"]

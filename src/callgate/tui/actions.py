@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from callgate.tui.blocks import NoticeBlock
 from callgate.tui.keys import ACTIONS, KeyAction, bound_keys, interrupt_key
+from callgate.tui.port import Panel
 from callgate.tui.route import as_card
 from callgate.words.inputs import Continue, Interrupt, MoveToBackground, SetMode
 from callgate.words.modes import MODES, Mode
@@ -30,6 +31,7 @@ class InputActions:
         self._app = app
         self._frames = frames
         self._pressed: dict[str, float] = {}
+        self._keys: Panel | None = None
         self.rows: tuple[KeyAction, ...] = ACTIONS
 
     def configure(self, config: Config) -> None:
@@ -131,9 +133,9 @@ class InputActions:
             self._app.post(MoveToBackground())
 
     def transcript(self) -> None:
-        from callgate.tui.panels.transcript_panel import PagerPanel
+        from callgate.tui.panels.transcript_panel import TranscriptPanel
 
-        self._app.open_panel(PagerPanel(self._app, self._app.transcript(expanded=True)))
+        self._app.open_panel(TranscriptPanel(self._app, self._app.transcript(expanded=True)))
 
     def page_up(self) -> None:
         if self._app.full is not None:
@@ -148,13 +150,14 @@ class InputActions:
 
     def keys(self) -> None:
         """Open or close the panel that lists the keys of the current context."""
-        from callgate.tui.panels.keys_panel import KeysPanel
+        from callgate.tui.panels.keys_panel import keys_panel
 
-        panel = self._app.receiver.panel
-        if isinstance(panel, KeysPanel):
-            self._app.close_panel(panel)
+        receiver = self._app.receiver
+        if self._keys is not None and receiver.panel is self._keys:
+            self._app.close_panel(self._keys)
         else:
-            self._app.open_panel(KeysPanel(self._app, self._app.receiver.context))
+            self._keys = keys_panel(self._app, receiver.context)
+            self._app.open_panel(self._keys)
 
     def suspend(self) -> None:
         self._app.application.suspend_to_background()

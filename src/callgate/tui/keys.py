@@ -210,7 +210,3 @@ def _settled(rows: dict[tuple[str, str], KeyAction], changed: dict[tuple[str, st
             faults.append(f"{where}{says}, so it no longer runs {row.action}" if other is None else f"{where}{says}")
         rows[place] = replace(row, keys=tuple(kept))
     return faults
-
-
-def keys_of(rows: Iterable[KeyAction], context: Context) -> list[KeyAction]:
-    return [row for row in rows if row.context == context]

@@ -7,7 +7,6 @@ all key filters, the layout and the panels read the stored result. See decision 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 from callgate.tui.port import Panel, Receiver
 
@@ -16,35 +15,36 @@ SETTLE = 0.4
 typing press keys faster."""
 
 
-class Card(Panel, Protocol):
-    """A panel that asks the user a question. Text that is not a key of the card goes to the input line."""
+class Card(Panel):
+    """A panel that asks the user a question. Text that is not a key of the card goes to the input line.
 
-    @property
-    def guard(self) -> InputGuard:
-        """The guard that decides whether the card receives the keys."""
-        ...
+    guard  decides whether the card receives the keys
+    """
+
+    def __init__(self, guard: InputGuard | None = None) -> None:
+        self.guard = guard or InputGuard()
 
     @property
     def takes_text(self) -> bool:
         """True while the cursor is in a text field of the card."""
-        ...
+        return False
 
     def binds(self, text: str) -> bool:
         """Return True for a key of the card that is not in the table of keys."""
-        ...
+        return False
 
     def marks(self, text: str) -> bool:
         """Return True for a key that only moves the cursor or changes marks."""
-        ...
+        return False
 
     def snapshot(self) -> Callable[[], None]:
         """Return a function that restores the cursor and the marks."""
-        ...
+        return lambda: None
 
 
 def as_card(panel: Panel | None) -> Card | None:
     """Return the panel if it asks the user a question, otherwise None."""
-    return panel if hasattr(panel, "guard") else None  # pyright: ignore[reportReturnType]
+    return panel if isinstance(panel, Card) else None
 
 
 def route(panel: Panel | None, now: float, *, asks: bool, writing: bool) -> Receiver:
@@ -62,24 +62,6 @@ def route(panel: Panel | None, now: float, *, asks: bool, writing: bool) -> Rece
     if card.guard.takes_keys(now, writing=writing):
         return Receiver("card", card, card.context)
     return Receiver(card_waits=writing or card.guard.is_left)
-
-
-class PlainCard:
-    """Defaults for cards that are answered with arrows and Enter."""
-
-    takes_text = False
-
-    def __init__(self) -> None:
-        self.guard = InputGuard()
-
-    def binds(self, text: str) -> bool:
-        return False
-
-    def marks(self, text: str) -> bool:
-        return False
-
-    def snapshot(self) -> Callable[[], None]:
-        return lambda: None
 
 
 class InputGuard:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from callgate.tui.blocks import TableBlock
 from callgate.tui.commands.slash_support import config_of, said, session_of
-from callgate.tui.panels.effort_panel import EffortPanel
 from callgate.tui.panels.list_panel import ListItem, ListPanel
 from callgate.words.errors import UsageError
 from callgate.words.inputs import SetEffort, SetModel
@@ -92,8 +91,11 @@ def effort(terminal: Terminal, text: str) -> None:
     session = session_of(terminal)
     efforts = session.controls.efforts
     if not text and efforts:
-        in_force = session.controls.effort_in_force
-        terminal.open_panel(EffortPanel(terminal, efforts, in_force, lambda level: effort(terminal, level)))
+        sent = session.controls.effort_in_force.sent
+        items = [ListItem(level, level, sign=">" if level == sent else "") for level in efforts]
+        at = efforts.index(sent) if sent in efforts else len(efforts) // 2
+        title = "Effort: from faster answers to more reasoning"
+        terminal.open_panel(ListPanel(terminal, title, items, lambda item: effort(terminal, item.key), at=at))
         return
     if text in ("", "current"):
         found = session.controls.effort_in_force

@@ -1,69 +1,38 @@
 """The panel that lists the keys of a context."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from callgate.formats.columns import width as width_of
 from callgate.formats.columns import words
-from callgate.tui.keys import CONTEXTS, Context, keys_of, shown_keys
-from callgate.tui.theme import Theme
-
-if TYPE_CHECKING:
-    from callgate.tui.keys import KeyAction
-    from callgate.tui.port import Terminal
-
+from callgate.tui.keys import CONTEXTS, Context, KeyAction, shown_keys
+from callgate.tui.panels.panel_page import PanelPage
+from callgate.tui.panels.scroll_panel import ScrollPanel
+from callgate.tui.port import Terminal
 
 _NARROW = 60
 """In a narrower terminal, the help is below the keys."""
 
 
-class KeysPanel:
-    """A panel that lists the actions of a context and of ``anywhere`` with their keys."""
+def keys_panel(terminal: Terminal, context: Context) -> ScrollPanel:
+    """Return a panel that lists the actions of a context and of ``anywhere`` with their keys."""
+    own = [row for row in terminal.keys if row.context == context and row.keys]
+    taken = {key for row in own for key in row.keys}
+    rows = [*own, *(row for row in terminal.keys if row.context == "anywhere" and {*row.keys} - taken)]
 
-    context: Context = "selector"
-    full_screen = True  # a resize cannot leave lines of the table above the conversation
+    def write(page: PanelPage) -> None:
+        _write_keys(page, rows)
+        page.words("change keys: [keybindings] in the settings", "grey")
 
-    def __init__(self, terminal: Terminal, place: Context) -> None:
-        self._terminal = terminal
-        own = [row for row in keys_of(terminal.keys, place) if row.keys]
-        taken = {key for row in own for key in row.keys}
-        self._rows = [*own, *(row for row in keys_of(terminal.keys, "anywhere") if {*row.keys} - taken)]
-        self._place: Context = place
-        self._first = 0
-
-    def lines(self, width: int, height: int) -> Sequence[str]:
-        theme = self._terminal.theme
-        listed = key_lines(self._rows, theme, width)
-        rows = max(height - 2, 1)
-        self._first = max(min(self._first, len(listed) - rows), 0)
-        more = "  scroll with up and down" if len(listed) > rows else ""
-        title = theme.paint(f"Keys of {CONTEXTS[self._place]}{more}"[: width - 1], "bold")
-        foot = theme.paint("  Esc: close · change keys: [keybindings] in the settings"[: width - 1], "grey")
-        return [title, *listed[self._first : self._first + rows], foot]
-
-    def act(self, action: str) -> None:
-        if action in ("up", "down"):
-            self._first += 1 if action == "down" else -1
-        else:
-            self._terminal.close_panel(self)
-
-    def typed(self, text: str) -> None:
-        self._terminal.close_panel(self)
+    return ScrollPanel(terminal, f"Keys of {CONTEXTS[context]}", write)
 
 
-def key_lines(rows: Sequence[KeyAction], theme: Theme, width: int) -> list[str]:
-    """Return lines with keys and their help in two columns, or in one column in a narrow terminal."""
-    keys = [", ".join(shown_keys(each, not theme.unicode) for each in row.keys) for row in rows]
-    room = 0 if width < _NARROW else max(map(width_of, keys), default=0) + 2
-    lines: list[str] = []
+def _write_keys(page: PanelPage, rows: Sequence[KeyAction]) -> None:
+    """Write keys and their help in two columns, or in one column in a narrow terminal."""
+    keys = [", ".join(shown_keys(each, not page.theme.unicode) for each in row.keys) for row in rows]
+    room = 0 if page.width < _NARROW - 1 else max(map(width_of, keys), default=0) + 2
     for key, row in zip(keys, rows, strict=True):
-        first, *rest = words(row.help, max(width - room - 5, 12))
+        first, *rest = words(row.help, max(page.width - room - 4, 12))
         margin = " " * (room + 2 if room else 4)
-        if room:
-            lines.append(f"  {theme.paint(key, 'cyan')}{' ' * (room - width_of(key))}{first}")
-        else:
-            lines += [f"  {theme.paint(key, 'cyan')}", margin + first]
-        lines += [margin + each for each in rest]
-    return lines
+        shown = f"  {page.theme.paint(key, 'cyan')}"
+        page.lines += [f"{shown}{' ' * (room - width_of(key))}{first}"] if room else [shown, margin + first]
+        page.lines += [margin + each for each in rest]

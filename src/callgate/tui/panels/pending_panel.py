@@ -12,7 +12,7 @@ from callgate.tui.blocks import NoticeBlock
 from callgate.tui.keys import Context
 from callgate.tui.panels.panel_page import PanelPage, clip_lines, write_change
 from callgate.tui.panels.scroll_panel import ScrollPanel
-from callgate.tui.route import PlainCard
+from callgate.tui.route import Card
 from callgate.words.changes import ChangeSet
 from callgate.words.errors import CallgateError
 from callgate.words.inputs import Resolve
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _REASON = "Requested by the user in the terminal."
 
 
-class PendingPanel(PlainCard):
+class PendingPanel(Card):
     """A panel for one staged action. ``change`` is None if the action changes no files. All files are selected at
     first."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from json import dumps, loads
 from time import time
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from callgate.formats.display import visible
 from callgate.formats.shown_paths import home_path, shortened_call, shown_paths, without_path
@@ -18,7 +18,7 @@ from callgate.tui.panels.panel_page import PanelPage, clip_lines, write_argument
 from callgate.tui.panels.scroll_panel import ScrollPanel
 from callgate.tui.panels.servers_panel import server_tools
 from callgate.tui.render.measures import seconds_text
-from callgate.tui.route import InputGuard
+from callgate.tui.route import Card, InputGuard
 from callgate.words.decisions import Confirmation, Question, arguments_hash
 from callgate.words.inputs import Answer
 
@@ -26,31 +26,23 @@ if TYPE_CHECKING:
     from callgate.tui.port import Terminal
 
 
-class CardPlace(Protocol):
-    """The position of a card in the queue of cards."""
-
-    total: int
-    guard: InputGuard
-
-    @property
-    def number(self) -> int: ...
-
-
 def asks_itself(question: Question) -> bool:
     """Return True for a question that an MCP server asks without a call."""
     return not question.is_about_call and question.by.startswith("MCP server ")
 
 
-class QuestionPanel:
+class QuestionPanel(Card):
     """A panel for one question.
 
+    counter  returns the number of the card in the queue and the number of all questions, as text
     sent    an answer was sent, so further answers are ignored
     edited  the arguments after the user's changes; an approval is for these arguments
     """
 
-    def __init__(self, terminal: Terminal, question: Question, place: CardPlace) -> None:
+    def __init__(self, terminal: Terminal, question: Question, guard: InputGuard, counter: Callable[[], str]) -> None:
+        super().__init__(guard)
         self._terminal = terminal
-        self._place = place
+        self._counter = counter
         self.question = question
         self.sent = False
         self.fault = ""
@@ -147,16 +139,8 @@ class QuestionPanel:
             self._form.typed(text)
 
     @property
-    def guard(self) -> InputGuard:
-        return self._place.guard
-
-    @property
     def takes_text(self) -> bool:
-        """True while the cursor is in a text field of the card."""
         return self._form is not None and self._form.takes_text
-
-    def binds(self, text: str) -> bool:
-        return False
 
     def marks(self, text: str) -> bool:
         return self._form is not None and not self.sent and self._form.marks(text)
@@ -320,7 +304,7 @@ class QuestionPanel:
     def _write_head(self, page: PanelPage) -> None:
         question = self.question
         page.rule()
-        page.line(f"? {self._title(page)}", "bold yellow", self._counter)
+        page.line(f"? {self._title(page)}", "bold yellow", self._counter())
         if question.path:
             page.words(f"asked by the agent {' > '.join(question.path)}", "cyan")
         origin = f" ({question.origin})" if question.origin is not None and str(question.origin) else ""
@@ -338,16 +322,12 @@ class QuestionPanel:
         if not self._exact:
             page.words("Secrets are masked here.", "yellow")
 
-    @property
-    def _counter(self) -> str:
-        return f"{self._place.number} of {self._place.total}" if self._place.total > 1 else ""
-
     def _title(self, page: PanelPage) -> str:
         if self._form is not None or self._asker:
             return f"The {self._asker or 'agent'} asks you"
         line, path = self._face(self.arguments)
         end = "" if self.edited is None else " (with your changes)"
-        room = page.width - len(f"? Allow {end}  {self._counter}")
+        room = page.width - len(f"? Allow {end}  {self._counter()}")
         return f"Allow {shortened_call(line, path, room, page.mark)}{end}"
 
     def _shown_path(self, page: PanelPage) -> str:
@@ -356,7 +336,7 @@ class QuestionPanel:
         return path if path in self._title(page) else ""
 
     def _body_lines(self, width: int) -> list[str]:
-        key = (width, self.edited, self._counter)
+        key = (width, self.edited, self._counter())
         if self._body is None or self._body[0] != key:
             page = PanelPage(self._terminal.theme, width)
             self._write_body(page)

@@ -16,20 +16,18 @@ if TYPE_CHECKING:
 
 
 class QuestionQueue:
-    """The queue of question cards. ``card`` is the card on the screen. ``number`` and ``total`` count the questions
-    since the queue was last empty."""
+    """The queue of question cards. ``card`` is the card on the screen."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
         self._key: CallKey = ((), "")
-        self._gone = 0
+        self._gone = self._total = 0  # answered questions and all questions since the queue was last empty
         self.guard = InputGuard()
         self.card: QuestionPanel | None = None
-        self.total = 0
 
-    @property
-    def number(self) -> int:
-        return self._gone + 1
+    def counter(self) -> str:
+        """Return the position of the card in the queue, such as ``1 of 3``; an empty string for a single question."""
+        return f"{self._gone + 1} of {self._total}" if self._total > 1 else ""
 
     def follow(self, questions: Mapping[CallKey, Question], event: Event | None = None) -> None:
         """Update the queue to the open questions after an event. The card of a closed question is removed."""
@@ -41,14 +39,14 @@ class QuestionQueue:
             self.card = None
             self._gone += 1
         if not questions:
-            self._gone = self.total = 0
+            self._gone = self._total = 0
             return
-        self.total = self._gone + len(questions)
+        self._total = self._gone + len(questions)
         if self.card is None:
             from callgate.tui.panels.question_card import QuestionPanel  # costly, and not needed for the first prompt
 
             self._key, question = next(iter(questions.items()))
-            self.card = QuestionPanel(self._terminal, question, self)
+            self.card = QuestionPanel(self._terminal, question, self.guard, self.counter)
             self.guard.appeared()
 
     def uncovered(self, panel: object) -> None:

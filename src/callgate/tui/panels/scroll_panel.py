@@ -1,98 +1,203 @@
-"""A panel with a text that can be scrolled and searched."""
+"""Full-screen panels that are scrolled and searched: a long text, and the base class of the transcript."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import Any, Generic, TypeVar
 
 from callgate.tui.keys import Context
 from callgate.tui.panels.panel_page import CODES, PanelPage
+from callgate.tui.port import Panel, Terminal
 
-if TYPE_CHECKING:
-    from callgate.tui.port import Terminal
-
-
-Write = Callable[[PanelPage], None]
+T = TypeVar("T")
 
 
-class ScrollPanel:
-    """A panel with a long text. ``write`` fills a page for the current width and is called again when the width
-    changes."""
+class Pane(Generic[T]):
+    """A scrollable view of items: the blocks of a conversation, or lines.
+
+    An item is painted when it becomes visible, and cached. The position is an item and a line in the item, so that
+    the items above need not be painted. At the end the view follows new items.
+
+    paint    returns the lines of an item
+    text_of  returns the text of an item, for the search
+    """
+
+    def __init__(self, items: list[T], paint: Callable[[T], Sequence[str]], text_of: Callable[[T], str]) -> None:
+        self.items = items
+        self._paint = paint
+        self._text_of = text_of
+        self._lines: dict[int, tuple[T, Sequence[str]]] = {}
+        self._top: tuple[int, int] | None = None  # None: the view follows the end
+        self._height = 1
+        self._found: tuple[int, int] | None = None  # the item and the row of the last search
+        self.sought = ""
+
+    @property
+    def at_end(self) -> bool:
+        return self._top is None
+
+    @property
+    def first(self) -> int:
+        """The index of the first visible item."""
+        return (self._top or self._last_page())[0]
+
+    def repaint(self, paint: Callable[[T], Sequence[str]]) -> None:
+        """Discard the cached lines, and paint with another function."""
+        self._paint = paint
+        self._lines.clear()
+        if self._top is not None:
+            self._top = (self._top[0], 0)
+
+    def lines(self, height: int) -> list[str]:
+        """Return the visible lines, at most ``height``."""
+        self._height = max(height, 1)
+        at, line = self._top or self._last_page()
+        found: list[str] = []
+        while at < len(self.items) and len(found) < height:
+            found += self._of(at)[line : line + height - len(found)]
+            at, line = at + 1, 0
+        return found
+
+    def scroll(self, by: int) -> None:
+        """Scroll down by this number of lines, or up if the number is negative."""
+        self._top = self._moved(self._top or self._last_page(), by)
+        if self._top >= self._last_page():
+            self._top = None
+
+    def page(self, by: int) -> None:
+        self.scroll(by * max(self._height - 2, 1))
+
+    def to_start(self) -> None:
+        self._top = (0, 0)
+
+    def to_end(self) -> None:
+        self._top = None
+
+    def seek(self, text: str, step: int = 1) -> bool:
+        """Go to the next line with the text in the direction of ``step``. Return False if there is none.
+
+        The search continues at the other end. Case is ignored if the text has no capitals. A
+        search for a new text starts at the visible position.
+        """
+        if text != self.sought or self._found is None or self._found[0] >= len(self.items):
+            self._found = None
+        self.sought = text
+        begin = self._found or self._top or (len(self.items), 0)
+        if self._found is None and step > 0:
+            begin = (begin[0], begin[1] - 1)  # the first visible line may match
+        count = len(self.items)
+        for offset in range(count + 1):
+            at = (begin[0] + step * offset) % count if count else 0
+            rows = self._rows_with(at) if count else []
+            if offset == 0:
+                rows = [row for row in rows if (row > begin[1] if step > 0 else row < begin[1])]
+            if rows:
+                self._found = self._top = (at, rows[0] if step > 0 else rows[-1])
+                return True
+        return False
+
+    def _rows_with(self, at: int) -> list[int]:
+        """Return the rows of an item that contain the text; row 0 if a line break splits the text."""
+        fold: Callable[[str], str] = str if self.sought != self.sought.lower() else str.casefold
+        wanted = fold(self.sought)
+        if not wanted or wanted not in fold(self._text_of(self.items[at])):
+            return []
+        return [row for row, line in enumerate(self._of(at)) if wanted in fold(CODES.sub("", line))] or [0]
+
+    @property
+    def at_found(self) -> bool:
+        """True if the first visible line is the search result."""
+        return self._found is not None and self._found == self._top
+
+    def _of(self, at: int) -> Sequence[str]:
+        kept = self._lines.get(at)
+        if kept is None or kept[0] is not self.items[at]:
+            kept = self._lines[at] = (self.items[at], self._paint(self.items[at]))
+        return kept[1]
+
+    def _last_page(self) -> tuple[int, int]:
+        at, left = len(self.items), self._height
+        while at > 0 and left > 0:
+            at -= 1
+            left -= len(self._of(at))
+        return (at, max(-left, 0)) if at < len(self.items) else (0, 0)
+
+    def _moved(self, top: tuple[int, int], by: int) -> tuple[int, int]:
+        at, line = top
+        line += by
+        while line < 0 and at > 0:
+            at -= 1
+            line += len(self._of(at))
+        while at < len(self.items) - 1 and line >= len(self._of(at)):
+            line -= len(self._of(at))
+            at += 1
+        return at, max(line, 0)
+
+
+_STEPS = {"up": -1, "down": 1, "previous": -1, "next": 1}
+
+
+class PagerPanel(Panel):
+    """The keys of a full-screen panel that shows a pane. ``first_step`` is the direction of a new search."""
 
     context: Context = "pager"
     full_screen = True
 
-    def __init__(self, terminal: Terminal, title: str, write: Write) -> None:
+    def __init__(self, terminal: Terminal, pane: Pane[Any], first_step: int) -> None:
         self._terminal = terminal
-        self._title = title
-        self._write = write
-        self._width = self._height = 0
-        self._lines: list[str] = []
-        self._sought = ""
+        self._pane = pane
+        self._first_step = first_step
         self._missed = False
-        self.at = 0
-
-    # ---- keys ---------------------------------------------------------------------------------------------------
 
     def act(self, action: str) -> None:
-        page = max(self._height - 1, 1)
+        pane = self._pane
         match action:
-            case "up" | "down":
-                self._scroll(self.at + (1 if action == "down" else -1))
-            case "page_up" | "page_down":
-                self._scroll(self.at + (page if action == "page_down" else -page))
-            case "start":
-                self._scroll(0)
-            case "end":
-                self._scroll(len(self._lines))
-            case "search":
-                self._terminal.ask_text("search:", "", self._search)
-            case "next" | "previous":
-                self._seek(1 if action == "next" else -1)
             case "close":
                 self._terminal.close_panel(self)
+            case "up" | "down":
+                pane.scroll(_STEPS[action])
+            case "page_up" | "page_down":
+                pane.page(_STEPS[action.removeprefix("page_")])
+            case "start":
+                pane.to_start()
+            case "end":
+                pane.to_end()
+            case "search":
+                self._terminal.ask_text("search:", "", self._seek)
+            case "next" | "previous":
+                self._missed = bool(pane.sought) and not pane.seek(pane.sought, _STEPS[action])
             case _:
                 return
 
-    def typed(self, text: str) -> None:
-        pass
-
-    def _scroll(self, to: int) -> None:
-        self.at = max(min(to, len(self._lines) - self._height), 0)
-
-    def _search(self, text: str | None) -> None:
+    def _seek(self, text: str | None) -> None:
         if text:
-            self._sought = text
-            self._seek(1, include=True)
+            self._missed = not self._pane.seek(text, self._first_step)
 
-    def _seek(self, by: int, *, include: bool = False) -> None:
-        wanted = self._sought.casefold()
-        count = len(self._lines)
-        rows = [(self.at + by * step) % count for step in range(0 if include else 1, count + 1)] if count else []
-        plain = (row for row in rows if wanted in CODES.sub("", self._lines[row]).casefold())
-        found = next(plain, None) if wanted else None
-        self._missed = found is None
-        if found is not None:
-            self.at = found  # the line becomes the top one, also near the end
 
-    # ---- lines --------------------------------------------------------------------------------------------------
+class ScrollPanel(PagerPanel):
+    """A panel with a long text. ``write`` fills a page for the current width and is called again when the width
+    changes."""
+
+    def __init__(self, terminal: Terminal, title: str, write: Callable[[PanelPage], None]) -> None:
+        super().__init__(terminal, Pane[str]([], lambda line: (line,), lambda line: CODES.sub("", line)), 1)
+        self._title = title
+        self._write = write
+        self._width = 0
+        self._pane.to_start()
 
     def lines(self, width: int, height: int) -> Sequence[str]:
-        theme = self._terminal.theme
+        theme, pane = self._terminal.theme, self._pane
         if width != self._width:
             page = PanelPage(theme, width)
             self._write(page)
-            self._width, self._lines = width, page.lines
-        frame = PanelPage(theme, width)
-        self._height = max(height - 3, 1)
-        frame.line(self._title, "bold", self._place())
-        foot = PanelPage(theme, width)
+            self._width, pane.items = width, page.lines
+        rows = max(height - 3, 1)
+        shown = pane.lines(rows)
+        place = f"{pane.first + 1}-{pane.first + len(shown)} of {len(pane.items)}" if len(pane.items) > rows else ""
+        frame, foot = PanelPage(theme, width), PanelPage(theme, width)
+        frame.line(self._title, "bold", place)
         if self._missed:
-            foot.words(f"no line contains {self._sought!r}", "yellow")
-        again = [("n N", "next, previous")] if self._sought else []
+            foot.words(f"no line contains {pane.sought!r}", "yellow")
+        again = [("n N", "next, previous")] if pane.sought else []
         foot.keys([(theme.sign("↑ ↓", "up/down"), "scroll"), ("/", "search"), *again, ("Esc", "back")])
-        return [*frame.lines, *self._lines[self.at : self.at + self._height], *foot.lines]
-
-    def _place(self) -> str:
-        last = min(self.at + self._height, len(self._lines))
-        return f"{self.at + 1}-{last} of {len(self._lines)}" if len(self._lines) > self._height else ""
+        return [*frame.lines, *shown, *foot.lines]

@@ -12,7 +12,7 @@ from callgate.tui.blocks import NoticeBlock
 from callgate.tui.keys import Context
 from callgate.tui.panels.panel_page import PanelPage, clip_lines
 from callgate.tui.panels.scroll_panel import ScrollPanel
-from callgate.tui.route import PlainCard
+from callgate.tui.route import Card
 from callgate.words.errors import CallgateError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _ANSWERS: tuple[tuple[TrustAnswer, str], ...] = (
 )
 
 
-class TrustPanel(PlainCard):
+class TrustPanel(Card):
     """A panel that lists the effects of the folder's files.
 
     The cursor starts at "not now" and no letter is a key, so that a key that was meant for the input line cannot trust
