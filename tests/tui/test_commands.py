@@ -45,7 +45,7 @@ def played(play: Play, model: ScriptedModel | None = None, **options: Any) -> Fa
 def test_every_command_of_the_table_has_its_functions_and_names_are_taken_once() -> None:
     for each in COMMANDS:
         assert isinstance(each.run, str)
-        for name in (each.run, *([each.words] if each.words else [])):
+        for name in (each.run, *([each.words] if each.words and isinstance(each.words, str) else [])):
             module, _, function = name.partition(":")
             assert callable(getattr(import_module(f"callgate.tui.commands.{module}"), function)), name
         assert each.help.rstrip(".") == each.help != "", each.name

@@ -9,7 +9,6 @@ from callgate import Session, load_config
 from callgate.config import Config
 from callgate.testing import ScriptedModel, say, turn
 from callgate.tui.commands import read_custom
-from callgate.tui.commands.custom_prompts import custom_prompts
 from callgate.words.inputs import Prompt
 from tests.tui.fakes import FakeTerminal
 
@@ -141,4 +140,3 @@ def test_a_file_without_a_text_sends_nothing(tmp_path: Path, text: str) -> None:
     terminal = played(config, "/empty")
     assert not terminal.sent
     assert "has no text" in " ".join(terminal.text().split())
-    assert custom_prompts(config, {"empty": "taken"}).problems

@@ -130,11 +130,16 @@ def _described(path: Path, folder: SkillFolder) -> FoundSkill:
 
 
 def _read(path: Path, folder: SkillFolder) -> MarkdownFile:
-    """Parse a SKILL.md. Raise ToolFailure if the file cannot be read, FrontMatterFault if it cannot be parsed."""
+    return read_markdown(read_prompt_file(path, folder.within))
+
+
+def read_prompt_file(path: Path, within: Path | None) -> str:
+    """Return the text of a file of at most ``LARGEST`` bytes. Raise ToolFailure if the file cannot be read, or if it is
+    a link to a file outside of the folder ``within``."""
     try:
         real = os.path.realpath(path, strict=True)
-        if folder.within is not None and not is_within(real, os.path.realpath(folder.within)):
-            raise ToolFailure(f"it is a link to a place outside of {folder.within}, so it is ignored")
+        if within is not None and not is_within(real, os.path.realpath(within)):
+            raise ToolFailure(f"it is a link to a place outside of {within}, so it is ignored")
         found = read_regular(real, LARGEST, follow=False)
     except NotRegular:
         raise ToolFailure("it is not a regular file") from None
@@ -143,7 +148,7 @@ def _read(path: Path, folder: SkillFolder) -> MarkdownFile:
     if found.is_cut:
         raise ToolFailure(f"it has more than {LARGEST:,} bytes: move parts into other files of the folder")
     try:
-        return read_markdown(found.data.decode("utf-8"))
+        return found.data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ToolFailure(f"it is not UTF-8 (byte {error.start})") from error
 

@@ -64,6 +64,7 @@ class CallBlock:
     question   the open question about the call
     answered   the outcome of the user's answer; ``note`` is the text of the answer
     index, of  the number of the call in its message, and the number of calls in the message
+    arrived    the time when the call arrived
     since      the time when the call entered its status
     output     the end of the output so far
     joined     True if the block before this block is a call too
@@ -83,6 +84,7 @@ class CallBlock:
     note: str = ""
     index: int = -1
     of: int = 0
+    arrived: float = 0.0
     since: float = 0.0
     started: float | None = None
     output: str = ""

@@ -53,6 +53,7 @@ def _add_call(state: FoldState, event: e.CallArrived, path: AgentPath) -> None:
         path=path,
         index=event.index,
         of=event.index + 1,
+        arrived=event.at,
         since=event.at,
         title="" if path else resolve_title(state, event.name, event.arguments),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asyncio import Task
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -155,7 +155,7 @@ class SlashCommand:
     run        the function, or ``module:function`` in ``tui.commands``; called with the terminal and the text after the
                name
     arguments  the form of the text after the name
-    words      ``module:function`` that returns completion candidates for the arguments
+    words      completion candidates for the arguments with their descriptions, or ``module:function`` that returns them
     at_rest    True if the command cannot run while the agent works
     at_once    True if the command needs no session
     """
@@ -166,7 +166,7 @@ class SlashCommand:
     group: SlashGroup = "own"
     arguments: str = ""
     aliases: tuple[str, ...] = ()
-    words: str = ""
+    words: str | Mapping[str, str] = ""
     at_rest: bool = False
     at_once: bool = False
 

@@ -38,7 +38,7 @@ def argument_words(terminal: Terminal, name: str) -> Sequence[tuple[str, str]]:
     found = find_command(terminal, name)
     if found is None or not found.words:
         return ()
-    return _function(found.words)(terminal)
+    return _function(found.words)(terminal) if isinstance(found.words, str) else [*found.words.items()]
 
 
 def is_command(text: str) -> bool:
@@ -105,27 +105,14 @@ def _function(name: str) -> Any:
 
 def unknown(terminal: Terminal, name: str) -> str:
     """Return the message for an unknown command, with the closest command name or the missing requirement."""
+    from difflib import get_close_matches  # only for an unknown name
+
     missing = MISSING.get(name)
     if missing is not None:
         return f"/{name} does not exist: {missing}"
     names = [word for each in all_commands(terminal) for word in (each.name, *each.aliases)]
-    distance, close = min((_distance(name, each), each) for each in names)
-    suggests = distance <= min(len(name) // 3 + (len(name) > 3), 2)
-    return f"There is no command /{name}; {f'did you mean /{close}?' if suggests else '/help lists them'}"
-
-
-def _distance(one: str, other: str) -> int:
-    """Return the edit distance of two words: the number of letters to insert, remove, replace or swap with their
-    neighbour."""
-    rows = [[*range(len(other) + 1)]]
-    for i, a in enumerate(one, 1):
-        rows.append([i])
-        for j, b in enumerate(other, 1):
-            best = min(rows[i - 1][j] + 1, rows[i][j - 1] + 1, rows[i - 1][j - 1] + (a != b))
-            if i > 1 and j > 1 and (a, one[i - 2]) == (other[j - 2], b):
-                best = min(best, rows[i - 2][j - 2] + 1)
-            rows[i].append(best)
-    return rows[-1][-1]
+    close = get_close_matches(name, names, 1, 0.75)
+    return f"There is no command /{name}; {f'did you mean /{close[0]}?' if close else '/help lists them'}"
 
 
 def run_shell(terminal: Terminal, text: str) -> None:

@@ -5,20 +5,24 @@ from dataclasses import replace
 from typing import Any
 
 from callgate.tui.port import SlashCommand, SlashGroup
+from callgate.words.model import EFFORTS
+from callgate.words.modes import MODES
 
 
-def _command(form: str, about: str, run: str, *, words: str = "", **more: Any) -> SlashCommand:
+def _command(form: str, about: str, run: str, *, words: str | Mapping[str, str] = "", **more: Any) -> SlashCommand:
     """Return a row of the table.
 
     form   the name of the command, followed by the form of its arguments
     run    the module ``slash_…``, followed by ``:name`` if the function and the command have different names
-    words  the function of the same module that returns candidates for the arguments
+    words  candidates for the arguments with their descriptions, or the function of the same module that returns them
     """
     name, _, arguments = form.partition(" ")
     module, _, function = run.partition(":")
-    words = f"slash_{module}:{words}" if words else ""
+    words = f"slash_{module}:{words}" if words and isinstance(words, str) else words
     return SlashCommand(name, about, f"slash_{module}:{function or name}", arguments=arguments, words=words, **more)
 
+
+THEMES = ("auto", "dark", "light", "mono")
 
 _GROUPS: Mapping[SlashGroup, Iterable[SlashCommand]] = {
     "conversation": (
@@ -41,7 +45,7 @@ _GROUPS: Mapping[SlashGroup, Iterable[SlashCommand]] = {
             "export [FILE.md|.html|.json]",
             "write the session to a file, with masked secrets",
             "session",
-            words="formats",
+            words={"session.md": "markdown", "session.html": "html", "session.json": "ai-sdk"},
         ),
     ),
     "changes": (
@@ -50,7 +54,12 @@ _GROUPS: Mapping[SlashGroup, Iterable[SlashCommand]] = {
             "undo [turn|call|session|N] [--partly]",
             "show changes and undo them",
             "changes",
-            words="scopes",
+            words={
+                "turn": "the changes of the last turn with changes",
+                "call": "the newest change",
+                "session": "all changes of the session",
+                "--partly": "also if some changes cannot be undone",
+            },
             at_rest=True,
         ),
     ),
@@ -58,7 +67,16 @@ _GROUPS: Mapping[SlashGroup, Iterable[SlashCommand]] = {
         _command(
             "model [NAME] [--save]", "choose the model; --save keeps it for new sessions", "model", words="model_names"
         ),
-        _command("effort [LEVEL|current]", "set the reasoning effort of the model", "model", words="efforts"),
+        _command(
+            "effort [LEVEL|current]",
+            "set the reasoning effort of the model",
+            "model",
+            words={
+                "current": "show the current level and its origin",
+                **dict.fromkeys(EFFORTS, ""),
+                "auto": "the default of the model",
+            },
+        ),
     ),
     "looking": (
         _command("context", "show how the next request uses the context window", "usage"),
@@ -81,17 +99,22 @@ _GROUPS: Mapping[SlashGroup, Iterable[SlashCommand]] = {
             "perf [--json] [--limit N]",
             "show memory, CPU, times of requests and tools, tokens, cache",
             "usage",
-            words="perf_words",
+            words={"--json": "write the whole report to a file", "--limit 50": "more requests"},
             aliases=("stats", "perf-issue"),
         ),
     ),
     "permissions": (
-        _command("mode [MODE]", "show or set the permission mode", "session", words="modes"),
+        _command(
+            "mode [MODE]",
+            "show or set the permission mode",
+            "session",
+            words={name: rules.meaning for name, rules in MODES.items()},
+        ),
         _command(
             "permissions [revoke ID…]",
             "list active rules and remembered answers",
             "tools",
-            words="permission_words",
+            words={"revoke": "remove remembered answers, by their ids"},
             aliases=("rules",),
         ),
         _command("sandbox", "show the state of the sandbox and its reason", "program"),
@@ -108,16 +131,35 @@ _GROUPS: Mapping[SlashGroup, Iterable[SlashCommand]] = {
             "view [inline|full|status]",
             "show the conversation inline or on the full screen; stored for later",
             "screen",
-            words="view_words",
+            words={
+                "inline": "finished output stays in the scrollback of the terminal",
+                "full": "the conversation uses the full screen",
+                "status": "show the current view",
+            },
             aliases=("tui",),
         ),
-        _command("theme [auto|dark|light|mono]", "set the colours; stored for later", "screen", words="theme_words"),
-        _command("vim [on|off]", "use vim keys in the input line; stored for later", "screen", words="vim_words"),
+        _command(
+            "theme [auto|dark|light|mono]",
+            "set the colours; stored for later",
+            "screen",
+            words=dict.fromkeys(THEMES, ""),
+        ),
+        _command(
+            "vim [on|off]",
+            "use vim keys in the input line; stored for later",
+            "screen",
+            words={"on": "Esc leaves the insert mode", "off": "Emacs keys"},
+        ),
         _command(
             "setup [status|theme NAME|trust|reset]",
             "show or change the first-start settings",
             "program",
-            words="setup_words",
+            words={
+                "status": "show the steps and their state",
+                **{f"theme {name}": "" for name in THEMES},
+                "trust": "show the settings and code of this folder, and trust it",
+                "reset": "reset colours, view and trust of this folder",
+            },
             aliases=("onboarding",),
         ),
         _command(

@@ -13,23 +13,12 @@ from callgate.words.errors import UsageError
 from callgate.words.inputs import Undo, UndoScope
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from callgate.admin.session_changes import PlannedUndo
     from callgate.tui.panels.panel_page import PanelPage
     from callgate.tui.port import Terminal
 
 
 _PARTLY = "--partly"
-
-
-def scopes(_terminal: Terminal) -> Sequence[tuple[str, str]]:
-    return [
-        ("turn", "the changes of the last turn with changes"),
-        ("call", "the newest change"),
-        ("session", "all changes of the session"),
-        (_PARTLY, "also if some changes cannot be undone"),
-    ]
 
 
 def undo_of(text: str) -> Undo:

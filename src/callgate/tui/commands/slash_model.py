@@ -124,11 +124,3 @@ def _why(found: EffortInForce, name: str) -> str:
     if found.sent != found.wanted:
         return f"{name} does not support {found.wanted}; the nearest level is {found.sent}."
     return f"{name} supports this level."
-
-
-def efforts(_terminal: Terminal) -> Sequence[tuple[str, str]]:
-    return [
-        ("current", "show the current level and its origin"),
-        *((level, "") for level in EFFORTS),
-        ("auto", "the default of the model"),
-    ]

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from callgate._version import __version__
 from callgate.tui.blocks import NoticeBlock, TableBlock
 from callgate.tui.commands import all_commands, argument_words, find_command, unknown
-from callgate.tui.commands.slash_screen import THEMES, theme
+from callgate.tui.commands.command_table import THEMES
+from callgate.tui.commands.slash_screen import theme
 from callgate.tui.commands.slash_support import config_of, said, session_of
 from callgate.tui.keys import interrupt_key, shown_keys
 from callgate.tui.theme import theme_for
@@ -200,15 +201,6 @@ async def setup(terminal: Terminal, text: str) -> None:
             await _reset(terminal)
         case _:
             raise UsageError(f"Unknown step {step!r:.40}. Use status, theme, trust or reset.")
-
-
-def setup_words(_terminal: Terminal) -> Sequence[tuple[str, str]]:
-    return [
-        ("status", "show the steps and their state"),
-        *((f"theme {name}", "") for name in THEMES),
-        ("trust", "show the settings and code of this folder, and trust it"),
-        ("reset", "reset colours, view and trust of this folder"),
-    ]
 
 
 async def _status(terminal: Terminal) -> None:

@@ -6,11 +6,11 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from callgate.formats.display import counted
 from callgate.host.environment import find_program
+from callgate.tui.commands.command_table import THEMES
 from callgate.tui.commands.slash_support import config_of, said, session_of
 from callgate.tui.theme import theme_for
 from callgate.words.errors import UsageError
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 VIEWS: tuple[ViewName, ...] = ("inline", "full")
-THEMES = ("auto", "dark", "light", "mono")
 
 
 async def theme(terminal: Terminal, text: str) -> None:
@@ -34,20 +33,12 @@ async def theme(terminal: Terminal, text: str) -> None:
     await _set(terminal, "tui.theme", text)
 
 
-def theme_words(_terminal: Terminal) -> Sequence[tuple[str, str]]:
-    return [(name, "") for name in THEMES]
-
-
 async def vim(terminal: Terminal, text: str) -> None:
     """Switch the vim keys of the input line on or off, and store the choice in the settings."""
     if text not in ("", "on", "off"):
         raise UsageError(f"/vim accepts on or off, not {text!r:.40}.")
     terminal.use_vim(not terminal.vim if not text else text == "on")
     await _set(terminal, "tui.editing", "vim" if terminal.vim else "emacs")
-
-
-def vim_words(_terminal: Terminal) -> Sequence[tuple[str, str]]:
-    return [("on", "Esc leaves the insert mode"), ("off", "Emacs keys")]
 
 
 async def copy(terminal: Terminal, _text: str) -> None:
@@ -99,14 +90,6 @@ async def view(terminal: Terminal, text: str) -> None:
         raise UsageError(f"Unknown view {text!r:.40}. Use {', '.join(VIEWS)}.")
     terminal.view(text)
     await _set(terminal, "tui.view", text)
-
-
-def view_words(_terminal: Terminal) -> Sequence[tuple[str, str]]:
-    return [
-        ("inline", "finished output stays in the scrollback of the terminal"),
-        ("full", "the conversation uses the full screen"),
-        ("status", "show the current view"),
-    ]
 
 
 async def _set(terminal: Terminal, name: str, value: str) -> None:

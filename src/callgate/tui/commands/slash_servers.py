@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from shlex import split
 from typing import TYPE_CHECKING, Any
@@ -63,18 +63,16 @@ def server_prompts(terminal: Terminal) -> tuple[SlashCommand, ...]:
     )
 
 
-def _send(server: str, prompt: Mapping[str, Any], terminal: Terminal, text: str) -> Coroutine[Any, Any, None]:
-    async def send() -> None:
-        found = next(each for each in session_of(terminal).controls.mcp_servers if each.name == server)
-        parts = await found.requests.prompt_parts(prompt["name"], _arguments(prompt, text))
-        terminal.post(Prompt(parts, RunOptions(quoted=True)))
-
-    return send()
+async def _send(server: str, prompt: Mapping[str, Any], terminal: Terminal, text: str) -> None:
+    found = next(each for each in session_of(terminal).controls.mcp_servers if each.name == server)
+    parts = await found.requests.prompt_parts(prompt["name"], _arguments(prompt, text))
+    terminal.post(Prompt(parts, RunOptions(quoted=True)))
 
 
 def _arguments(prompt: Mapping[str, Any], text: str) -> dict[str, str]:
     """Assign the words of a text to the prompt's arguments in order; the last argument gets the rest of the text."""
-    names = [each["name"] for each in prompt.get("arguments") or ()]
+    arguments = prompt.get("arguments") or ()
+    names = [each["name"] for each in arguments]
     try:
         words = split(text)
     except ValueError as error:
@@ -82,9 +80,7 @@ def _arguments(prompt: Mapping[str, Any], text: str) -> dict[str, str]:
     if len(words) > len(names) > 0:
         words = [*words[: len(names) - 1], " ".join(words[len(names) - 1 :])]
     found = dict(zip(names, words, strict=False))
-    missing = [
-        each["name"] for each in prompt.get("arguments") or () if each.get("required") and each["name"] not in found
-    ]
+    missing = [each["name"] for each in arguments if each.get("required") and each["name"] not in found]
     if missing:
         raise UsageError(f"this prompt needs {', '.join(missing)}")
     return found

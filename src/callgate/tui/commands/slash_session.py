@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import os.path
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -102,10 +102,6 @@ def _place(text: str, config: Config) -> Path:
     return config.root / os.path.expanduser(text)
 
 
-def formats(_terminal: Terminal) -> Sequence[tuple[str, str]]:
-    return [(f"session{end}", shape) for end, shape in _SHAPES.items()]
-
-
 def mode(terminal: Terminal, text: str) -> None:
     if not text:
         now = session_of(terminal).mode
@@ -119,10 +115,6 @@ def mode(terminal: Terminal, text: str) -> None:
             said(terminal, f"mode {name}: {rules.meaning}")
             return
     raise UsageError(f"Unknown mode {text!r}. Use {', '.join(MODES)}.")
-
-
-def modes(_terminal: Terminal) -> Sequence[tuple[str, str]]:
-    return [(name, rules.meaning) for name, rules in MODES.items()]
 
 
 def compact(terminal: Terminal, text: str) -> None:

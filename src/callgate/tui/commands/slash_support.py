@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from callgate.tui.blocks import NoticeBlock
@@ -40,10 +39,6 @@ def count_of(text: str, default: int, what: str) -> int:
     if not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) <= 100_000:
         raise UsageError(f"{what} must be a number from 1 on, not {text!r:.40}")
     return int(text)
-
-
-def clock_time(at: float) -> str:
-    return datetime.fromtimestamp(at).strftime("%H:%M:%S")
 
 
 def seconds(value: float) -> str:

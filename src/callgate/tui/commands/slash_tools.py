@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from json import dumps
 from time import time
 from typing import TYPE_CHECKING
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING
 from callgate.formats.display import counted
 from callgate.tui.blocks import CallBlock, NoticeBlock, TableBlock
 from callgate.tui.commands.slash_support import (
-    clock_time,
     config_of,
     count_of,
     dollars,
@@ -22,8 +22,8 @@ from callgate.tui.commands.slash_support import (
     session_of,
 )
 from callgate.tui.panels.servers_panel import server_tools
-from callgate.words import events as e
-from callgate.words.decisions import Allow, ApprovalPolicy, Deny, Origin, arguments_hash
+from callgate.tui.render.call_rows import decided_text
+from callgate.words.decisions import ApprovalPolicy, Origin, arguments_hash
 from callgate.words.errors import UsageError
 from callgate.words.modes import MODES
 
@@ -170,19 +170,12 @@ def task_words(terminal: Terminal) -> Sequence[tuple[str, str]]:
     return [("stop all", "stop all of them"), *((f"stop {each.id}", each.record.label[:60]) for each in running)]
 
 
-_REVOKE = "revoke"
-
-
-def permission_words(_terminal: Terminal) -> Sequence[tuple[str, str]]:
-    return [(_REVOKE, "remove remembered answers, by their ids")]
-
-
 async def permissions(terminal: Terminal, text: str) -> None:
     """Show the permission rules with their origins and the remembered answers, or remove answers: ``revoke ID…``."""
     from callgate.admin.workspace_policy import WorkspacePolicy
 
     words = text.split()
-    if words and words[0] != _REVOKE:
+    if words and words[0] != "revoke":
         raise UsageError(f"/permissions accepts no argument, or revoke ID…, not {text!r:.60}")
     policy = await asyncio.to_thread(WorkspacePolicy, config_of(terminal).root)
     if words:
@@ -258,47 +251,9 @@ _MOST_CALLS = 10
 _LONGEST_FACT = 400
 
 
-class PastCall:
-    """The recorded facts about one call."""
-
-    def __init__(self, arrived: e.CallArrived) -> None:
-        self.arrived = arrived
-        self.decided = "not decided"
-        self.started: float | None = None
-        self.settled: e.CallSettled | None = None
-
-
-def past_calls(events: Iterable[e.Event]) -> list[PastCall]:
-    """Return the calls of a session in the order of their arrival. A call on two branches is listed twice."""
-    found: list[PastCall] = []
-    newest: dict[str, PastCall] = {}
-    for event in events:
-        if isinstance(event, e.CallArrived):
-            newest[event.call_id] = PastCall(event)
-            found.append(newest[event.call_id])
-            continue
-        match event:
-            case e.CallDecided(call_id=call_id, decision=decision) if call_id in newest:
-                word = "allowed" if isinstance(decision, Allow) else "denied" if isinstance(decision, Deny) else "asked"
-                why = f" ({decision.reason})" if decision.reason else ""
-                newest[call_id].decided = f"{word} by {decision.by}{why}"
-            case e.QuestionAsked(question=question) if question.call_id in newest:
-                newest[question.call_id].decided = f"asked: {question.reason}"
-            case e.QuestionAnswered(confirmation=answer) if answer.call_id in newest:
-                newest[answer.call_id].decided = f"{answer.outcome.replace('_', ' ')} by the user"
-            case e.CallStarted(call_id=call_id) if call_id in newest:
-                newest[call_id].started = event.at
-            case e.CallSettled(call_id=call_id) if call_id in newest:
-                newest[call_id].settled = event
-            case _:
-                pass
-    return found
-
-
-async def calls(terminal: Terminal, text: str) -> None:
+def calls(terminal: Terminal, text: str) -> None:
     count = count_of(text, _MOST_CALLS, "/calls")
-    session = session_of(terminal)
-    found = past_calls(event for _number, event in await session.events_after(0))
+    found = [each for each in terminal.fold.blocks if isinstance(each, CallBlock) and not each.path]
     if not found:
         said(terminal, "The model has not called any tool yet.")
         return
@@ -308,17 +263,18 @@ async def calls(terminal: Terminal, text: str) -> None:
         said(terminal, f"{counted(len(found) - count, 'earlier call')}: /calls {len(found)} shows all.")
 
 
-def _call_table(call: PastCall) -> TableBlock:
-    arrived, settled = call.arrived, call.settled
-    took = seconds(settled.duration_ms / 1000) if settled is not None and settled.duration_ms is not None else ""
-    state = "no result yet" if settled is None else f"{settled.result.status} ({settled.result.code})"
-    facts = [("arguments", dumps(dict(arrived.arguments), ensure_ascii=False, default=str)), ("decision", call.decided)]
+def _call_table(call: CallBlock) -> TableBlock:
+    decided = "not decided" if call.decision is None else decided_text(call.decision)
+    decided = f"{call.answered.replace('_', ' ')} by the user" if call.answered else decided
+    facts = [("arguments", dumps(dict(call.arguments), ensure_ascii=False, default=str)), ("decision", decided)]
     if call.started is not None:
-        facts.append(("waited", seconds(max(call.started - arrived.at, 0.0))))
-    content = "" if settled is None else " ".join(settled.result.text.split())
-    facts.append(("result", f"{state} {content}"))
-    title = " ".join(part for part in (arrived.name, arrived.call_id, clock_time(arrived.at), took) if part)
-    return TableBlock(tuple((name, _shortened(value)) for name, value in facts), title)
+        facts.append(("waited", seconds(max(call.started - call.arrived, 0.0))))
+    result = call.result
+    facts.append(("result", "no result yet" if result is None else f"{result.status} ({result.code}) {result.text}"))
+    took = "" if call.duration_ms is None else seconds(call.duration_ms / 1000)
+    clock = datetime.fromtimestamp(call.arrived).strftime("%H:%M:%S")
+    title = " ".join(part for part in (call.name, call.id, clock, took) if part)
+    return TableBlock(tuple((name, _shortened(" ".join(value.split()))) for name, value in facts), title)
 
 
 def _shortened(text: str) -> str:

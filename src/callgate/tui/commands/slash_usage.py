@@ -239,7 +239,3 @@ def _tables(report: Facts) -> Sequence[TableBlock]:
     if tools:
         tables.append(TableBlock(tools, "Tools", ("", "calls", "failed", "in all", "longest")))
     return tables
-
-
-def perf_words(_terminal: Terminal) -> Sequence[tuple[str, str]]:
-    return [("--json", "write the whole report to a file"), ("--limit 50", "more requests")]

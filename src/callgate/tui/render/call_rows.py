@@ -13,7 +13,7 @@ from callgate.tui.render.result_rows import content_rows, display_rows, in_backg
 from callgate.tui.render.spans import Span, cut, fitted, head_of, one_row, width_of, wrapped
 from callgate.tui.theme import CUT, STATUSES, Theme
 from callgate.words.calls import PARTIAL_OUTPUT, Code, Display, Result, Status
-from callgate.words.decisions import Allow, Deny
+from callgate.words.decisions import Allow, Decision, Deny
 from callgate.words.noun import noun
 
 INDENT = "  "
@@ -268,7 +268,7 @@ def _whole(theme: Theme, call: CallBlock, width: int, root: str, line: str) -> l
     for name, value in call.arguments.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         rows += wrapped([(f"{theme.line(str(name))}: ", "grey"), (theme.page(text).expandtabs(4), "")], width)
-    rows += wrapped([(theme.line(_decided(call)), "grey")], width) if call.decision is not None else []
+    rows += wrapped([(theme.line(decided_text(call.decision)), "grey")], width) if call.decision is not None else []
     if call.result is None:
         output = _ESCAPES.sub("", call.output)
         return rows + [each for row in text_rows(theme, output) for each in cut(row, width)] if output else rows
@@ -285,9 +285,8 @@ def _whole(theme: Theme, call: CallBlock, width: int, root: str, line: str) -> l
     return rows
 
 
-def _decided(call: CallBlock) -> str:
-    decision = call.decision
-    assert decision is not None
+def decided_text(decision: Decision) -> str:
+    """Return a decision with its source and reason, such as ``allowed by rules (user): …``."""
     word = "allowed" if isinstance(decision, Allow) else "denied" if isinstance(decision, Deny) else "asked"
     origin = "" if decision.origin is None else str(decision.origin)
     reason = f": {decision.reason}" if decision.reason else ""
