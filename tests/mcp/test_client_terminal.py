@@ -16,7 +16,7 @@ from callgate.mcp.server_config import as_entry
 from callgate.testing import ScriptedModel, say, turn
 from callgate.tui.commands import all_commands, argument_words, run_command
 from callgate.tui.composer.candidates import candidates_at
-from callgate.tui.composer.completion_sources import FileIndex, ResourceIndex
+from callgate.tui.composer.completion_sources import CompletionSources
 from callgate.tui.panels.panel_page import CODES
 from callgate.tui.panels.question_queue import QuestionQueue
 from callgate.words.decisions import Question
@@ -56,11 +56,10 @@ def test_mentions_are_completed_with_names_of_servers_and_addresses_of_resources
         async with await agent_session(config, model, mcp=flags(raw(), raw("never connects", name="slow"))) as session:
             terminal, came = FakeTerminal(session, config), asyncio.Event()
             await session.controls.mcp_servers[0].settled()
-            files = FileIndex(terminal.start, lambda: config.root, came.set)
-            resources = ResourceIndex(terminal.start, came.set)
+            sources = CompletionSources(terminal.start, lambda: config.root, came.set)
 
             def shown(text: str) -> list[tuple[str, str]]:
-                found = candidates_at(terminal, lambda: files, resources, text, len(text))
+                found = candidates_at(terminal, sources, text, len(text))
                 return [] if found is None else [(found.kind, each.text) for each in found.candidates]
 
             assert shown("see @sr") == [("files", "@srv:")]  # the names of servers are there at once

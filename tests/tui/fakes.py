@@ -6,14 +6,16 @@ from typing import Any
 
 from callgate import Session
 from callgate.config import Config
+from callgate.session.controls import CallFace
 from callgate.tui.blocks import Block, NoticeBlock, TableBlock
 from callgate.tui.commands import run_command
 from callgate.tui.fold import ConversationFold
 from callgate.tui.keys import ACTIONS, KeyAction
 from callgate.tui.port import Panel, Receiver, SessionStart, SlashCommand, ViewName
-from callgate.tui.render import Painter, PlainFace
+from callgate.tui.render import Painter
 from callgate.tui.theme import Theme
 from callgate.words.inputs import Input
+from callgate.words.traits import Icon
 from tests.sessions import with_event
 
 
@@ -25,6 +27,10 @@ async def settled(session: Session) -> None:
         heard.clear()
         await heard.wait()
     stop()
+
+
+def plain_face(line: str, icon: Icon = "run") -> CallFace:
+    return CallFace(line, icon, line)
 
 
 class FakeTerminal:
@@ -69,7 +75,7 @@ class FakeTerminal:
 
     def text(self, since: int = 0, width: int = 60) -> str:
         """The lines of the blocks as a terminal of this width shows them, without colours."""
-        painter = Painter(Theme("mono", colours=False), width, lambda name, arguments: PlainFace(name))
+        painter = Painter(Theme("mono", colours=False), width, lambda name, arguments: plain_face(name))
         lines = [line for block in self.fold.blocks[since:] for line in painter.lines(block)]
         assert all(len(line) <= width for line in lines)
         return "\n".join(lines)

@@ -9,7 +9,7 @@ from pyte.screens import Char
 
 from callgate.tui.blocks import CallBlock
 from callgate.tui.panels.panel_page import PanelPage
-from callgate.tui.render import Painter, PlainFace
+from callgate.tui.render import Painter
 from callgate.tui.render.changed_words import changed_words
 from callgate.tui.render.diff import diff_rows
 from callgate.tui.render.spans import width_of
@@ -17,6 +17,7 @@ from callgate.tui.theme import GROUNDS, GROUNDS_16, INKS, WORD_INK, Depth, Theme
 from callgate.words.calls import Display, Result, Status
 from tests.rows import rows
 from tests.terminal.screen import Feed, Screen
+from tests.tui.fakes import plain_face
 
 LONG = (
     '    return sum(PRICES[name] * count for name, count in basket.items())  # "everything" that is in the basket, 中文'
@@ -41,7 +42,7 @@ MONO = Theme("mono", colours=False)
 def frame(theme: Theme, width: int, *, unbroken: bool = True, body: str = DIFF) -> Screen:
     """The screen after the diff of a call was printed."""
     call = CallBlock("c", "Edit", status=Status.SUCCESS, result=Result((), (Display("diff", body),)), joined=True)
-    painter = Painter(theme, width, lambda name, _: PlainFace(name, "edit"), unbroken=unbroken)
+    painter = Painter(theme, width, lambda name, _: plain_face(name, "edit"), unbroken=unbroken)
     screen = Screen(width, 30, lambda _: None)
     Feed(screen)("\r\n".join([*painter.lines(call), "after"]).encode())
     return screen
@@ -116,7 +117,7 @@ def test_carets_follow_wide_letters_and_the_rows_of_a_wrapped_line() -> None:
 @pytest.mark.spec("TUI-18")
 @rows("theme, width", [(theme, width) for theme in (*COLOURED, MONO) for width in (100, 60)])
 def test_printed_diffs_are_copied_without_blanks_at_the_ends_of_lines(theme: Theme, width: int) -> None:
-    painter = Painter(theme, width, lambda name, _: PlainFace(name, "edit"), unbroken=True)
+    painter = Painter(theme, width, lambda name, _: plain_face(name, "edit"), unbroken=True)
     call = CallBlock("c", "Edit", status=Status.SUCCESS, result=Result((), (Display("diff", DIFF),)))
     plain = [re.sub(r"\x1b\[[0-9;]*[mK]", "", line) for line in painter.lines(call)]
     assert all(line == line.rstrip() or line.endswith((" + ", " - ")) for line in plain)
@@ -202,14 +203,14 @@ def test_every_syntax_colour_is_readable_on_every_background(name: ThemeName, de
 def test_a_terminal_with_few_colours_gets_no_sequence_of_more_colours() -> None:
     for name in ("dark", "light"):
         theme = Theme(name, depth="16")
-        painter = Painter(theme, 80, lambda name, _: PlainFace(name, "edit"))
+        painter = Painter(theme, 80, lambda name, _: plain_face(name, "edit"))
         call = CallBlock("c", "Edit", status=Status.SUCCESS, result=Result((), (Display("diff", DIFF),)))
         text = "\n".join(painter.lines(call))
         assert "38;" not in text
         assert "48;" not in text
-    true = "\n".join(Painter(Theme(depth="true"), 80, lambda name, _: PlainFace(name, "edit")).lines(call))
+    true = "\n".join(Painter(Theme(depth="true"), 80, lambda name, _: plain_face(name, "edit")).lines(call))
     assert "48;2;" in true
-    plain = "\n".join(Painter(Theme(depth="256"), 80, lambda name, _: PlainFace(name, "edit")).lines(call))
+    plain = "\n".join(Painter(Theme(depth="256"), 80, lambda name, _: plain_face(name, "edit")).lines(call))
     assert "48;5;" in plain
     assert "48;2;" not in plain
 

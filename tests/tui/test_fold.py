@@ -11,7 +11,7 @@ from callgate.testing import ScriptedModel, call, say, think, turn
 from callgate.tui.blocks import Block, CallBlock, EndBlock, NoticeBlock, PromptBlock, TextBlock, ThinkingBlock
 from callgate.tui.fold import ConversationFold
 from callgate.tui.fold_state import MOST_LIVE
-from callgate.tui.render import Painter, PlainFace
+from callgate.tui.render import Painter
 from callgate.tui.render.spans import width_of
 from callgate.tui.theme import Theme
 from callgate.words import events as e
@@ -23,6 +23,7 @@ from callgate.words.messages import CallPart, Message, Text
 from tests.profiles import fewer
 from tests.sessions import with_event
 from tests.tui.event_streams import streams
+from tests.tui.fakes import plain_face
 
 
 @tool(effects="mutating")
@@ -192,7 +193,7 @@ def test_a_call_that_ran_when_the_program_ended_is_cut_short_until_it_runs_again
 def test_any_events_in_any_order_give_blocks_that_can_be_painted(events: list[Event]) -> None:
     fold = ConversationFold()
     painters = [
-        Painter(theme, width, lambda name, _arguments: PlainFace(name))
+        Painter(theme, width, lambda name, _arguments: plain_face(name))
         for theme in (Theme(), Theme("light"), Theme("mono", colours=False, unicode=False))
         for width in (20, 60)
     ]
@@ -209,7 +210,7 @@ def test_any_events_in_any_order_give_blocks_that_can_be_painted(events: list[Ev
 
 
 def _lines(blocks: list[Block]) -> list[str]:
-    painter = Painter(Theme("mono", colours=False), 60, lambda name, _arguments: PlainFace(name))
+    painter = Painter(Theme("mono", colours=False), 60, lambda name, _arguments: plain_face(name))
     return [line for block in blocks for line in painter.lines(block)]
 
 
@@ -228,7 +229,7 @@ def test_the_text_that_a_model_reads_instead_of_no_output_is_not_shown() -> None
     for name in ("note", "Note"):
         result = Result((Text(f"({name} completed with no output)"),), details={"exit_code": 0})
         fold = _folded(e.CallSettled(1.0, "c1", result))
-        painter = Painter(Theme("mono", colours=False), 80, lambda name, _: PlainFace(name))
+        painter = Painter(Theme("mono", colours=False), 80, lambda name, _: plain_face(name))
         lines = [*filter(None, painter.lines(fold.blocks[-1]))]
         assert ("no output" in lines[0]) == (name == "note")
         assert len(lines) == (1 if name == "note" else 2)

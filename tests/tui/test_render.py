@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 
 from callgate.config import load_config
 from callgate.core import outcomes
+from callgate.formats.columns import clipped
+from callgate.formats.columns import width as width_of
 from callgate.policy.setting_kinds import THEME
+from callgate.session.controls import CallFace
 from callgate.tui.blocks import (
     ActionBlock,
     Block,
@@ -21,14 +24,15 @@ from callgate.tui.blocks import (
     TextBlock,
     ThinkingBlock,
 )
-from callgate.tui.render import Painter, PlainFace
-from callgate.tui.render.spans import cut, fitted, width_of, wrapped
+from callgate.tui.render import Painter
+from callgate.tui.render.spans import cut, wrapped
 from callgate.tui.theme import STATUSES, Theme, ThemeName, theme_for
 from callgate.words.calls import CODES, Display, Result, Status
 from callgate.words.decisions import Deny
 from callgate.words.events import RunEnded
 from callgate.words.messages import Text
 from tests.rows import rows
+from tests.tui.fakes import plain_face
 
 MONO = Theme("mono", colours=False)
 PLAIN = Theme("mono", colours=False, unicode=False)
@@ -67,8 +71,8 @@ def f(): ...
 def shown(
     block: Block, width: int = 60, theme: Theme = MONO, icon: str = "run", now: float = 3.0, **options: bool
 ) -> str:
-    def face(name: str, arguments: object) -> PlainFace:
-        return PlainFace(f"{name}({', '.join(map(str, dict(arguments).values()))})", icon)  # type: ignore[call-overload]
+    def face(name: str, arguments: object) -> CallFace:
+        return plain_face(f"{name}({', '.join(map(str, dict(arguments).values()))})", icon)  # type: ignore[call-overload]
 
     return "\n".join(Painter(theme, width, face).lines(block, now, **options))
 
@@ -113,7 +117,7 @@ def test_markdown_has_a_form_in_ascii_and_at_20_columns() -> None:
 
 def test_long_lines_of_code_are_not_broken_in_finished_output() -> None:
     code = "echo " + "x" * 80
-    painter = Painter(MONO, 60, lambda name, _: PlainFace(name), unbroken=True)
+    painter = Painter(MONO, 60, lambda name, _: plain_face(name), unbroken=True)
     assert code in painter.lines(TextBlock("t", f"```sh\n{code}\n```\n"))
     assert f"{code[:60]}\n{code[60:]}" in shown(TextBlock("t", f"```sh\n{code}\n```\n"))
 
@@ -334,4 +338,4 @@ def test_wrapped_text_fits_and_loses_nothing_but_blanks(spans: list[tuple[str, s
         assert all(width_of(line) <= width for line in lines)
         whole = "".join(text for text, _ in spans)
         assert "".join(lines).replace(" ", "") == whole.replace(" ", "").replace("\n", "")
-        assert all(width_of(fitted(line, 3)) <= 3 for line in lines)
+        assert all(width_of(clipped(line, 3)) <= 3 for line in lines)

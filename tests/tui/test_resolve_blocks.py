@@ -12,7 +12,7 @@ from callgate import Prompt
 from callgate.testing import turn
 from callgate.tui.blocks import ActionBlock, CallBlock
 from callgate.tui.fold import ConversationFold
-from callgate.tui.render import Painter, PlainFace
+from callgate.tui.render import Painter
 from callgate.tui.theme import Theme
 from callgate.words.calls import Display, Result
 from callgate.words.errors import ToolFailure
@@ -23,6 +23,7 @@ from callgate.words.messages import Text
 from callgate.words.pending import Staged
 from tests.flows.resolving.kit import Act, Bench, apply, discard, stages
 from tests.rows import rows
+from tests.tui.fakes import plain_face
 
 LABEL = "rename the thing"
 OWN = Result((Text("done by the tool"),), (Display("table", {"columns": ["name"], "rows": [["a.py"]]}, "Its names"),))
@@ -33,7 +34,7 @@ BAD = Result((Text("half of it"),), (Display("text", "left: b.py", "The rest"),)
 def frame(events: list[Event], width: int = 100) -> str:
     fold = ConversationFold()
     fold.apply_all(events)
-    painter = Painter(Theme("mono", colours=False), width, lambda name, _: PlainFace(name))
+    painter = Painter(Theme("mono", colours=False), width, lambda name, _: plain_face(name))
     blocks = [each for each in fold.blocks if isinstance(each, CallBlock | ActionBlock)]
     _staged, first, *_later = blocks
     assert not _later or "failed" in "".join(painter.lines(first))
@@ -129,7 +130,7 @@ def test_the_end_of_an_action_without_a_call_is_a_block() -> None:
     fold.apply(ActionStaged(0.0, Staged("pending-action:X:1", LABEL, "X")))
     fold.apply(CallArrived(0.0, "c", "resolve", {"action": "apply", "reason": "r", "id": "pending-action:X:9"}, 0))
     fold.apply(ActionResolved(0.0, "pending-action:X:1", LABEL, "lost", "the program ended", "callgate"))
-    painter = Painter(Theme("mono", colours=False), 100, lambda name, _: PlainFace(name))
+    painter = Painter(Theme("mono", colours=False), 100, lambda name, _: plain_face(name))
     assert painter.lines(fold.blocks[-1]) == [f"✗ Lost by callgate: {LABEL}. the program ended"]
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from callgate.transcript.token_count import ContextUse
     from callgate.words.tool_search import SearchUse
 
+__all__ = ["CallFace", "SessionControls", "unknown_face"]
+
 
 class SessionControls:
     """State and operations for interfaces; ``session.controls`` returns the object of a session.

@@ -1,8 +1,6 @@
 """Describes the agent's current work, or the reason why it waits: the user, the model, a call, a hook, a lock or the
 disk."""
 
-from typing import Literal
-
 from callgate.tui.fold_state import FoldState
 from callgate.tui.render.measures import seconds_text
 from callgate.words.calls import Status
@@ -11,16 +9,14 @@ from callgate.words.noun import noun
 STUCK = 2.0
 """Seconds after which the line says what the agent waits for."""
 
-WaitKind = Literal["person", "hook", "summary", "retry", "call", "queue", "check", "model", "record"]
-
 
 @noun
 class Wait:
-    """The reason why the agent waits. ``until`` is the end of the wait, or None if it is unknown."""
+    """The reason why the agent waits. ``since`` is None if the time is not shown; ``until`` is the end of the wait, or
+    None if it is unknown."""
 
-    kind: WaitKind
     text: str
-    since: float
+    since: float | None
     until: float | None = None
 
 
@@ -30,7 +26,7 @@ def activity_line(state: FoldState, now: float) -> str:
     wait = wait_of(state)
     if wait is None:
         return ""
-    if wait.kind == "person":
+    if wait.since is None:
         return wait.text
     if wait.until is not None:
         return f"{wait.text} in {max(wait.until - now, 0.0):.0f} s"
@@ -49,21 +45,19 @@ def wait_of(state: FoldState) -> Wait | None:
     a retry, a running call, a queued or validating call, the model, the disk.
     """
     if state.questions and state.status not in ("paused", "closed"):
-        return Wait("person", "waiting for your answer", min(each.asked_at for each in state.questions.values()))
+        return Wait("waiting for your answer", None)
     if state.status != "working":
         return None
     for phase in state.phases.values():
         text = f"running {phase.name}" if phase.kind == "hook" else f"{phase.name} is writing a summary"
-        return Wait(phase.kind, text, phase.at)
+        return Wait(text, phase.at)
     retry = state.retry
     if retry is not None and state.model_silent and state.model_at == retry.at and retry.delay >= STUCK:
-        return Wait("retry", f"retrying {retry.instead or 'the model'}", retry.at, retry.at + retry.delay)
+        return Wait(f"retrying {retry.instead or 'the model'}", retry.at, retry.at + retry.delay)
     found = _call(state)
     if found is None and state.model_at is not None:
-        return Wait(
-            "model", "waiting for the model" if state.model_silent else "no output from the model", state.model_at
-        )
-    return found or Wait("record", "waiting for the disk", state.last_activity)
+        return Wait("waiting for the model" if state.model_silent else "no output from the model", state.model_at)
+    return found or Wait("waiting for the disk", state.last_activity)
 
 
 def _call(state: FoldState) -> Wait | None:
@@ -73,10 +67,10 @@ def _call(state: FoldState) -> Wait | None:
     if running:
         more = f" and {len(running) - 1} more" if len(running) > 1 else ""
         waits = f"; {queued[0].name} is next" if queued else ""
-        return Wait("call", f"running {running[0].name}{more}{waits}", min(each.since for each in running))
+        return Wait(f"running {running[0].name}{more}{waits}", min(each.since for each in running))
     for call in calls:
         if call in queued:
-            return Wait("queue", f"{call.name} is waiting for a lock of another agent, or for the disk", call.since)
+            return Wait(f"{call.name} is waiting for a lock of another agent, or for the disk", call.since)
         if call.status is Status.VALIDATING:
-            return Wait("check", f"checking {call.name}", call.since)
+            return Wait(f"checking {call.name}", call.since)
     return None

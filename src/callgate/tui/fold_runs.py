@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from callgate.formats.display import counted
-from callgate.tui.blocks import EndBlock
+from callgate.tui.blocks import EndBlock, PromptBlock
 from callgate.tui.fold_state import FoldState
 from callgate.tui.render.measures import seconds_text
 from callgate.words import events as e
@@ -89,7 +89,8 @@ def _move(state: FoldState, event: e.Rewound | e.Branched) -> None:
     state.request_ended()
     state.drop_own_questions()
     where = "before" if isinstance(event, e.Rewound) else "right after"
-    name = state.names.get(event.message_id)
+    texts = (each.text for each in state.blocks if isinstance(each, PromptBlock) and each.id == event.message_id)
+    name = next(texts, "").strip().partition("\n")[0][:60]
     said = f"the message “{name}”" if name else f"message {event.message_id}"
     state.notice(f"The conversation continues from {where} {said}.")
 

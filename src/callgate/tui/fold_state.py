@@ -3,7 +3,7 @@
 from collections.abc import Callable, Container, Iterable
 from dataclasses import replace
 
-from callgate.tui.blocks import Block, CallBlock, Level, NoticeBlock, PromptBlock, TextBlock, ThinkingBlock
+from callgate.tui.blocks import Block, CallBlock, Level, NoticeBlock, TextBlock, ThinkingBlock
 from callgate.tui.markdown_parts import Opened, finished_length
 from callgate.words import events as e
 from callgate.words.calls import Status
@@ -16,8 +16,6 @@ from callgate.words.turns import Measures, PhaseStarted
 
 MOST_LIVE = 500
 """If there are more unprinted blocks, the oldest blocks are printed in their current state."""
-MOST_NAMES = 1_000
-"""Messages whose first words are stored, to name a message when the conversation is rewound to it."""
 
 CallKey = tuple[AgentPath, str]
 """The path and the id of a call."""
@@ -62,7 +60,6 @@ class FoldState:
         self.retry: e.RequestRetried | None = None
         self.phases: dict[str, PhaseStarted] = {}
         self.streamed: set[str] = set()
-        self.names: dict[str, str] = {}
         self._printed = 0  # blocks at the front that have been printed
         self._cut: tuple[str, int, Opened] | None = None  # a text of which some characters have been printed
         self._final: tuple[int, Block | None] = (0, None)
@@ -148,10 +145,6 @@ class FoldState:
             if isinstance(each, CallBlock):
                 joined = number > 0 and isinstance(self.blocks[number - 1], CallBlock)
                 self.blocks[number] = each if each.joined == joined else replace(each, joined=joined)
-            elif isinstance(each, PromptBlock):
-                self.names[each.id] = each.text.strip().partition("\n")[0][:60]
-                if len(self.names) > MOST_NAMES:
-                    del self.names[next(iter(self.names))]
 
     def withdraw(self, at: int) -> bool:
         """Remove the text block at this index. Return True if some of it has been printed; the printed lines stay."""

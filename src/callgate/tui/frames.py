@@ -17,8 +17,9 @@ from callgate.tui.route import as_card
 from callgate.words.pending import Staged
 
 if TYPE_CHECKING:
+    from callgate.session.controls import CallFace
     from callgate.tui.inner_port import InnerTerminal
-    from callgate.tui.render import Face, Painter
+    from callgate.tui.render import Painter
 
 FRAME = 1 / 30
 """The shortest time between two frames, in seconds."""
@@ -162,11 +163,11 @@ class Frames:
         root = "" if app.session is None else app.session.controls.root
         return Painter(app.theme, app.application.output.get_size().columns, self._face, unbroken=unbroken, root=root)
 
-    def _face(self, name: str, arguments: Mapping[str, Any]) -> Face:
-        from callgate.tui.render import PlainFace
+    def _face(self, name: str, arguments: Mapping[str, Any]) -> CallFace:
+        from callgate.session.controls import unknown_face
 
         session = self._app.session
-        return PlainFace(name) if session is None else session.controls.face(name, arguments)
+        return unknown_face(name, arguments) if session is None else session.controls.face(name, arguments)
 
 
 def staged_line(pending: Iterable[Staged], width: int, root: str = "") -> str:

@@ -21,7 +21,7 @@ from callgate.formats.columns import width as width_of
 from callgate.tui.blocks import CallBlock, NoticeBlock, PromptBlock
 from callgate.tui.composer.attachments import Attachments, Picture, clean, strip_marks
 from callgate.tui.composer.candidates import CandidateList, candidates_at, searched
-from callgate.tui.composer.completion_sources import ResourceIndex
+from callgate.tui.composer.completion_sources import CompletionSources
 from callgate.tui.composer.hints import FIRST_HINT, enter_hint, typed_line, waiting_lines
 from callgate.tui.composer.mentions import dropped_images, image_paths, mention_at
 from callgate.tui.composer.recall import Recall, RecalledPrompt
@@ -31,7 +31,6 @@ from callgate.words.messages import Image
 
 if TYPE_CHECKING:
     from callgate.config import Config
-    from callgate.tui.composer.completion_sources import FileIndex
     from callgate.tui.composer.prompt_history import PromptHistory
     from callgate.tui.port import Terminal
 
@@ -54,8 +53,7 @@ class Composer:
         self._recall = Recall()
         self._history: PromptHistory | None = None
         self._unkept: list[RecalledPrompt] = []
-        self._files: FileIndex | None = None
-        self._resources = ResourceIndex(terminal.start, self._look)
+        self._sources = CompletionSources(terminal.start, self._root, self._look)
 
     # ---- the text -----------------------------------------------------------------------------------------------
 
@@ -235,8 +233,7 @@ class Composer:
             from callgate.tui.composer.prompt_history import PromptHistory
 
             self._history = PromptHistory(config.data, config.root)
-            found = await asyncio.to_thread(self._history.prompts)
-            self._recall.load([RecalledPrompt(*each) for each in found])
+            self._recall.load(await asyncio.to_thread(self._history.prompts))
             for each in self._unkept:
                 self._keep(each)
             self._unkept.clear()
@@ -252,7 +249,7 @@ class Composer:
         if self._history is None:
             self._unkept.append(entry)
         else:
-            self._terminal.start(asyncio.to_thread(self._history.add, entry.text, entry.pasted))
+            self._terminal.start(asyncio.to_thread(self._history.add, entry))
 
     def up(self) -> None:
         """Move the cursor to the line above. On the first line, recall a queued message or an earlier prompt."""
@@ -371,9 +368,7 @@ class Composer:
         elif self._asking is not None or not self.text:
             self.list = self._closed_at = None
         else:
-            self.list = candidates_at(
-                self._terminal, self._file_index, self._resources, self.text, self.buffer.cursor_position
-            )
+            self.list = candidates_at(self._terminal, self._sources, self.text, self.buffer.cursor_position)
             if self.list is None:
                 self._closed_at = None
             elif self.list.start == self._closed_at:
@@ -412,7 +407,7 @@ class Composer:
         if self._edited is not None:
             return enter_hint(self._terminal.fold, images=False, editing=self._edited in self._terminal.fold.waiting)
         text = self.text
-        if self._files is not None and self._files.begins and mention_at(text[: self.buffer.cursor_position]):
+        if self._sources.lists_files and mention_at(text[: self.buffer.cursor_position]):
             return "reading file names"
         if text.startswith("/") and "/" not in text[1:].partition(" ")[0]:
             return self._command_hint(text)
@@ -428,13 +423,6 @@ class Composer:
 
         found = find_command(self._terminal, text[1:].partition(" ")[0])
         return "" if found is None else f"{found.form}  {found.help}"
-
-    def _file_index(self) -> FileIndex:
-        from callgate.tui.composer.completion_sources import FileIndex
-
-        if self._files is None:
-            self._files = FileIndex(self._terminal.start, self._root, self._look)
-        return self._files
 
     def _root(self) -> Path:
         return Path.cwd() if self._terminal.config is None else self._terminal.config.root

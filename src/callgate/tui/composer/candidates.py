@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from os.path import expanduser
 from typing import TYPE_CHECKING, Literal
 
@@ -13,7 +13,7 @@ from callgate.tui.composer.mentions import mention_at, mention_of
 from callgate.words.noun import noun
 
 if TYPE_CHECKING:
-    from callgate.tui.composer.completion_sources import FileIndex, ResourceIndex
+    from callgate.tui.composer.completion_sources import CompletionSources
     from callgate.tui.composer.recall import Recall, RecalledPrompt
     from callgate.tui.port import Terminal
     from callgate.tui.theme import Theme
@@ -99,15 +99,13 @@ def searched(recall: Recall, typed: str) -> CandidateList | None:
     return CandidateList("history", 0, found) if found else None
 
 
-def candidates_at(
-    terminal: Terminal, files: Callable[[], FileIndex], resources: ResourceIndex, text: str, cursor: int
-) -> CandidateList | None:
+def candidates_at(terminal: Terminal, sources: CompletionSources, text: str, cursor: int) -> CandidateList | None:
     """Return the completion list for the text before the cursor, or None if there is nothing to complete."""
     before = text[:cursor]
     if text.startswith("/") and "\n" not in before:
         found = _commands(terminal, before)
     else:
-        found = _mentioned(terminal, files, resources, before)
+        found = _mentioned(terminal, sources, before)
     return found if found is not None and found.candidates else None
 
 
@@ -138,29 +136,27 @@ def _commands(terminal: Terminal, before: str) -> CandidateList | None:
     return CandidateList("commands", 0, found)
 
 
-def _mentioned(
-    terminal: Terminal, files: Callable[[], FileIndex], resources: ResourceIndex, before: str
-) -> CandidateList | None:
+def _mentioned(terminal: Terminal, sources: CompletionSources, before: str) -> CandidateList | None:
     mention = mention_at(before)
     if mention is None:
         return None
     servers = {} if terminal.session is None else {each.name: each for each in terminal.session.controls.mcp_servers}
     name, colon, typed = mention.typed.partition(":")
     if colon and name in servers:
-        found = [each for each in resources.addresses(servers[name]) if typed.lower() in each.lower() and each != typed]
+        found = [each for each in sources.addresses(servers[name]) if typed.lower() in each.lower() and each != typed]
         whole = [f"{name}:{each}" for each in found]
         return CandidateList("resources", mention.start, [Candidate(f"{mention_of(each)} ", each) for each in whole])
     named = [each for each in servers if name and not colon and each.lower().startswith(name.lower())]
     shown = [Candidate(f"@{each}:", f"{each}:", "resources of an MCP server") for each in named]
-    return CandidateList("files", mention.start, [*shown, *_files(files(), mention.typed)])
+    return CandidateList("files", mention.start, [*shown, *_files(sources, mention.typed)])
 
 
-def _files(files: FileIndex, typed: str) -> list[Candidate]:
+def _files(sources: CompletionSources, typed: str) -> list[Candidate]:
     if typed.startswith(_PLACES):
         folder, slash, name = typed.rpartition("/")
         lead = folder + slash
-        names = [each for each in files.beside(expanduser(lead or ".")) if each.lower().startswith(name.lower())]
+        names = [each for each in sources.beside(expanduser(lead or ".")) if each.lower().startswith(name.lower())]
         paths = [lead + each for each in names if name or not each.startswith(".")] if lead or name != "~" else []
     else:
-        paths = files.ranked(typed)
+        paths = sources.ranked(typed)
     return [Candidate(mention_of(path), path) for path in paths]

@@ -125,21 +125,19 @@ def _in_order(text: str) -> re.Pattern[str]:
 def _points(text: str, path: str, name: str) -> int:
     """Return the score of a match. Letters that start words, adjacent letters, and matches within the name score
     higher."""
-    inside = _walked(text, name, words=True) or _walked(text, name, words=False)
-    if inside:
-        return inside * 8 + 40 - len(path) // 4
-    return (_walked(text, path, words=True) or _walked(text, path, words=False)) * 8 - len(path) // 4
+    inside = _walked(text, name)
+    return (inside * 8 + 40 if inside else _walked(text, path) * 8) - len(path) // 4
 
 
-def _walked(text: str, path: str, *, words: bool) -> int:
-    """Return the score of the positions of the letters in the path; 0 if a letter is missing. If ``words`` is True,
-    the start of a later word is preferred to a nearer position."""
+def _walked(text: str, path: str) -> int:
+    """Return the score of the positions of the letters in the path; 0 if a letter is missing. The start of a later word
+    is preferred to a nearer position."""
     points, last = 0, -1
     for sign in text:
         at = path.find(sign, last + 1)
         if at < 0:
             return 0
-        if words and at != last + 1 and not _begins(path, at):
+        if at != last + 1 and not _begins(path, at):
             place = at
             while place >= 0 and not _begins(path, place):
                 place = path.find(sign, place + 1)

@@ -11,7 +11,6 @@ from callgate.tools.files.file_kinds import MOST_IMAGE, image_type
 from callgate.words.errors import UsageError
 from callgate.words.messages import Image
 
-SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 _CLIPBOARD: tuple[tuple[str, ...], ...] = (
     ("wl-paste", "--no-newline", "--type", "image/png"),
     ("xclip", "-selection", "clipboard", "-target", "image/png", "-out"),

@@ -7,7 +7,7 @@ the file. All functions block.
 import fcntl
 import json
 import os
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -15,6 +15,7 @@ from typing import Any, cast
 from callgate.transcript.masking import Masker
 from callgate.transcript.session_paths import project_key
 from callgate.transcript.side_files import is_at, open_beside, read_beside, replace_beside
+from callgate.tui.composer.recall import RecalledPrompt
 
 MOST_PROMPTS = 1_000
 MOST_BYTES = 4_000_000
@@ -22,18 +23,14 @@ LONGEST = 400_000
 """Characters of a prompt with its pasted texts; longer prompts are not stored."""
 
 
-TypedText = tuple[str, Mapping[str, str]]
-"""A prompt, and its long pasted texts by label."""
-
-
 class PromptHistory:
     """The prompt history of one workspace. Read and write errors are ignored."""
 
-    def __init__(self, data: Path, root: Path, masker: Masker | None = None) -> None:
+    def __init__(self, data: Path, root: Path) -> None:
         self.file = data / "history" / f"{project_key(root)}.jsonl"
-        self._masker = masker
+        self._masker: Masker | None = None
 
-    def prompts(self) -> list[TypedText]:
+    def prompts(self) -> list[RecalledPrompt]:
         """Return the prompts, oldest first, without consecutive duplicates."""
         try:
             found = _read(read_beside(self.file))
@@ -41,7 +38,8 @@ class PromptHistory:
             return []
         return [each for at, each in enumerate(found) if not at or each != found[at - 1]][-MOST_PROMPTS:]
 
-    def add(self, text: str, pasted: Mapping[str, str]) -> None:
+    def add(self, prompt: RecalledPrompt) -> None:
+        text, pasted = prompt.text, prompt.pasted
         if sum(map(len, (text, *pasted.values()))) > LONGEST:
             return
         self._masker = self._masker or Masker()
@@ -84,8 +82,8 @@ class PromptHistory:
                 os.close(descriptor)
 
 
-def _read(data: bytes) -> list[TypedText]:
-    found: list[TypedText] = []
+def _read(data: bytes) -> list[RecalledPrompt]:
+    found: list[RecalledPrompt] = []
     for line in data.splitlines():
         try:
             read: Any = json.loads(line)
@@ -94,5 +92,5 @@ def _read(data: bytes) -> list[TypedText]:
             continue
         if isinstance(read.get("text"), str) and isinstance(pasted, dict):
             texts = {str(label): str(text) for label, text in cast(dict[Any, Any], pasted).items()}
-            found.append((cast(str, read["text"]), texts))
+            found.append(RecalledPrompt(cast(str, read["text"]), texts))
     return found

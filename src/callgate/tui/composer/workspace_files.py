@@ -7,8 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from callgate.host.environment import reading_environment, scrubbed
-from callgate.tools.ripgrep.search_engine import MODES, VARIABLE, SearchEngine, SearchRequest, argv, search_engine
-from callgate.words.errors import ToolFailure
+from callgate.tools.ripgrep.search_engine import SearchRequest, argv, available_engine
 
 MOST_FILES = 300_000
 _PIECE = 1 << 16
@@ -21,7 +20,7 @@ def workspace_files(root: Path, most: int = MOST_FILES) -> list[str]:
     most  the maximum number of paths, so that a start in a home folder does not read the whole disk
     """
     inside = any((folder / ".git").exists() for folder in (root, *root.parents))
-    command = argv(_engine(), SearchRequest("", "files", in_repository=inside))
+    command = argv(available_engine(), SearchRequest("", "files", in_repository=inside))
     found: list[str] = []
     try:
         program = subprocess.Popen(
@@ -54,14 +53,3 @@ def folder_names(folder: Path, most: int = 2_000) -> list[str]:
     except OSError:
         return []
     return sorted(found, key=lambda name: (name.startswith("."), name))
-
-
-def _engine() -> SearchEngine:
-    if os.environ.get(VARIABLE):
-        return search_engine()
-    for mode in MODES:
-        try:
-            return search_engine({VARIABLE: mode})
-        except ToolFailure:
-            continue
-    raise AssertionError("the engine of our own is always there")

@@ -7,10 +7,9 @@ tables     tables of commands, Markdown and results
 spans      styled text, measured and wrapped; ``measures`` formats times and progress bars
 """
 
-from callgate.tui.render.call_rows import Face, PlainFace
 from callgate.tui.render.painter import Painter
 
-__all__ = ["Face", "Painter", "PlainFace", "warm_up"]
+__all__ = ["Painter", "warm_up"]
 
 
 def warm_up() -> None:

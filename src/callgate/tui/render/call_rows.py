@@ -1,20 +1,26 @@
 """Paints a call: one line, and below the line live output, an error, a diff or a list."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+from callgate.formats.columns import clipped
+from callgate.formats.columns import width as width_of
 from callgate.formats.shown_paths import shortened_call, shown_paths
 from callgate.tui.blocks import TYPED, CallBlock
 from callgate.tui.render.diff import CARETS
 from callgate.tui.render.measures import gauge, seconds_text
 from callgate.tui.render.result_rows import content_rows, display_rows, in_background, summary_of, text_rows
-from callgate.tui.render.spans import Span, cut, fitted, head_of, one_row, width_of, wrapped
+from callgate.tui.render.spans import Span, cut, head_of, one_row, wrapped
 from callgate.tui.theme import CUT, STATUSES, Theme
 from callgate.words.calls import PARTIAL_OUTPUT, Code, Display, Result, Status
 from callgate.words.decisions import Allow, Decision, Deny
-from callgate.words.noun import noun
+
+if TYPE_CHECKING:
+    from callgate.session.controls import CallFace
 
 INDENT = "  "
 SHORTEST_NAME, SHORTEST_NOTE, SHORTEST_RESULT = 12, 16, 6
@@ -51,41 +57,11 @@ _WORDS: Mapping[Code, str] = {
 Row = list[Span]
 
 
-class Face(Protocol):
-    """The appearance of a call, defined by its tool: a kind of icon, and a title such as ``Read(src/app.py)``.
-
-    path  the path in the line, which may be shortened
-    note  what a command is for, or where a search looks
-    """
-
-    @property
-    def icon(self) -> str: ...
-
-    @property
-    def line(self) -> str: ...
-
-    @property
-    def path(self) -> str: ...
-
-    @property
-    def note(self) -> str: ...
-
-
-@noun
-class PlainFace:
-    """The appearance of a call whose tool is not loaded."""
-
-    line: str
-    icon: str = "run"
-    path: str = ""
-    note: str = ""
-
-
-Faces = Callable[[str, Mapping[str, Any]], Face]
+Faces = Callable[[str, Mapping[str, Any]], "CallFace"]
 
 
 def call_rows(
-    theme: Theme, call: CallBlock, face: Face, width: int, now: float, *, expanded: bool, root: str = ""
+    theme: Theme, call: CallBlock, face: CallFace, width: int, now: float, *, expanded: bool, root: str = ""
 ) -> list[Row]:
     """Return the rows of a call. If ``expanded`` is True, include arguments, decision and the whole output.
 
@@ -103,7 +79,7 @@ def call_rows(
 # ---- the line -----------------------------------------------------------------------------------------------------
 
 
-def _line(theme: Theme, call: CallBlock, face: Face, width: int, now: float) -> Row:
+def _line(theme: Theme, call: CallBlock, face: CallFace, width: int, now: float) -> Row:
     """Return the line of a call: sign, name, note, status and result. The name is shortened to make room for the
     status, but not for the result. The note is shown if there is room for it."""
     shown = CUT if call.cut else STATUSES[call.status]
@@ -126,13 +102,13 @@ def _line(theme: Theme, call: CallBlock, face: Face, width: int, now: float) -> 
     free = room - width_of(joint)
     left = max(free - width_of(name), min(free - shortest, SHORT_RESULT))
     if result and left >= min(width_of(result), SHORTEST_RESULT):
-        said += joint + fitted(result, left, more)
+        said += joint + clipped(result, left, more)
         room = width - 4 - width_of(said)
     strong = "bold" if not call.cut and call.status in (Status.EXECUTING, Status.AWAITING_APPROVAL) else ""
     row: Row = [(f"{sign} ", shown.style), (shortened_call(name, path, room, more), strong)]
     note, left = "" if call.title else theme.line(face.note), room - width_of(name) - 2
     if note and left >= min(width_of(note), SHORTEST_NOTE):
-        row.append((f"  {fitted(note, left, more)}", "grey"))
+        row.append((f"  {clipped(note, left, more)}", "grey"))
     return [*row, (f"  {said}", _quiet(call))]
 
 
@@ -169,7 +145,7 @@ def _why(call: CallBlock) -> str:
 # ---- below the line -----------------------------------------------------------------------------------------------
 
 
-def _below(theme: Theme, call: CallBlock, face: Face, width: int, root: str, line: str) -> list[Row]:
+def _below(theme: Theme, call: CallBlock, face: CallFace, width: int, root: str, line: str) -> list[Row]:
     """Return the rows below the line of a call. A title or a text that is on the line already is left out."""
     result = call.result
     if result is None:
@@ -209,7 +185,7 @@ def _below(theme: Theme, call: CallBlock, face: Face, width: int, root: str, lin
 def _title_rows(theme: Theme, display: Display, width: int, root: str, line: str) -> list[Row]:
     """Return the row of the title, or no row if the line of the call contains the title."""
     title = theme.line(shown_paths(display.title or "", root)).strip()
-    return [[(fitted(title, width, theme.sign("…", "...")), "bold")]] if title and title not in line else []
+    return [[(clipped(title, width, theme.sign("…", "...")), "bold")]] if title and title not in line else []
 
 
 def _error_rows(theme: Theme, result: Result, width: int, root: str) -> list[Row]:
@@ -233,7 +209,7 @@ def _live(theme: Theme, call: CallBlock, width: int) -> list[Row]:
     shown = [line.rstrip("\r").rpartition("\r")[2] for line in _ESCAPES.sub("", call.output).split("\n")]
     newest = [line for line in shown if line.strip()][-LIVE:]
     more = theme.sign("…", "...")
-    return rows + [[(fitted(theme.page(line).expandtabs(4), width, more), "grey")] for line in newest]
+    return rows + [[(clipped(theme.page(line).expandtabs(4), width, more), "grey")] for line in newest]
 
 
 def _fitted(theme: Theme, rows: list[Row], width: int, most: int, *, at_end: bool = False) -> list[Row]:
@@ -246,7 +222,7 @@ def _fitted(theme: Theme, rows: list[Row], width: int, most: int, *, at_end: boo
     if left <= 1:
         return shown
     said = f"{theme.sign('…', '...')} {left:,} more lines ({ALL_KEY})"
-    more: list[Row] = [[(fitted(said, width, ""), "grey")]]
+    more: list[Row] = [[(clipped(said, width, ""), "grey")]]
     return more + shown if at_end else shown + more
 
 

@@ -5,10 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
 
+from callgate.formats.columns import clipped
+from callgate.formats.columns import width as width_of
 from callgate.formats.display import visible_page
 from callgate.tui.render.changed_words import Range, changed_middles, changed_words
 from callgate.tui.render.code import coloured
-from callgate.tui.render.spans import Span, cut, fitted, one_row, width_of
+from callgate.tui.render.spans import Span, cut, one_row
 from callgate.tui.theme import Theme
 from callgate.words.noun import noun
 
@@ -60,7 +62,7 @@ def diff_rows(
     sections = _sections(visible_page(body) if exact else theme.page(body))
     for head, lines in sections:
         if head and len(sections) > 1:
-            rows.append([(fitted(head, width, theme.sign("…", "...")), "bold")])
+            rows.append([(clipped(head, width, theme.sign("…", "...")), "bold")])
         layout = _Layout(theme, width, wrap, len(str(max((line.number for line in lines), default=0) or "")))
         for line in _highlighted(lines, head or name):
             rows += layout.rows(line)
@@ -155,7 +157,7 @@ class _Layout:
             return [[(f"{' ' * self.digits} {more}", "grey")]]
         if line.sign == "":
             parts = cut([(line.text, "grey")], self.width)
-            return parts if self.wrap else [[(fitted(line.text, self.width, more), "grey")]]
+            return parts if self.wrap else [[(clipped(line.text, self.width, more), "grey")]]
         ground = _GROUNDS.get(line.sign, "")
         head = f"{line.number or '':>{self.digits}} {line.sign} ".removeprefix("" if self.digits else " ")
         spans = [*_marked(line.spans, line.marks, ground)]

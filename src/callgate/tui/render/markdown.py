@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
+from callgate.formats.columns import width as width_of
 from callgate.tui.markdown_parts import Opened, closes, lines_of, markdown_reader, parts_of
 from callgate.tui.render.code import coloured
-from callgate.tui.render.spans import Span, cut, width_of, wrapped
+from callgate.tui.render.spans import Span, cut, wrapped
 from callgate.tui.render.tables import table_rows
 from callgate.tui.theme import Theme
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from callgate.formats.columns import clipped
 from callgate.formats.display import counted
 from callgate.formats.shown_paths import shown_paths
 from callgate.tui import blocks
@@ -10,7 +11,7 @@ from callgate.tui.markdown_parts import Opened
 from callgate.tui.render.call_rows import Faces, call_rows
 from callgate.tui.render.markdown import markdown_rows
 from callgate.tui.render.measures import seconds_text
-from callgate.tui.render.spans import Span, fitted, painted, wrapped
+from callgate.tui.render.spans import Span, painted, wrapped
 from callgate.tui.render.tables import piece_lines, table_lines
 from callgate.tui.theme import LEVELS, STATUSES, StatusFace, Theme
 from callgate.words.calls import Status
@@ -26,15 +27,6 @@ _ENDED = {"applied": Status.SUCCESS, "discarded": Status.CANCELLED, "lost": Stat
 """The status whose sign and colour are used for the end of a staged action."""
 
 Row = list[Span]
-Conversation = (
-    blocks.PromptBlock
-    | blocks.TextBlock
-    | blocks.ThinkingBlock
-    | blocks.CallBlock
-    | blocks.ActionBlock
-    | blocks.NoticeBlock
-    | blocks.EndBlock
-)
 
 
 class Painter:
@@ -113,10 +105,10 @@ class Painter:
             text = theme.page(block.text.strip()).expandtabs(4)
             return [[(head, "grey")], *wrapped([(text, "grey")], self.width)]
         if block.done:
-            return [[(fitted(head, self.width, ""), "grey")]]
+            return [[(clipped(head, self.width, ""), "grey")]]
         newest = theme.line(block.text.strip().rpartition("\n")[2])
         more = theme.sign("…", "...")
-        shown = fitted(f"{head}{theme.sign(' · ', ' - ')}{newest}", self.width, more)
+        shown = clipped(f"{head}{theme.sign(' · ', ' - ')}{newest}", self.width, more)
         return [[(shown, "grey")]]
 
     def _end(self, block: blocks.EndBlock) -> list[Row]:

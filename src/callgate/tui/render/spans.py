@@ -4,21 +4,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
+from callgate.formats.columns import width as width_of
 from callgate.tui.theme import Theme
 
 Span = tuple[str, str]
 """Text that is safe to show, and its style."""
 
 _PIECES = re.compile(r"\n| +|[^ \n]+")
-
-
-def width_of(text: str) -> int:
-    """Return the number of terminal cells of a text."""
-    if text.isascii():
-        return len(text)
-    from prompt_toolkit.utils import get_cwidth
-
-    return get_cwidth(text)
 
 
 def painted(theme: Theme, spans: Iterable[Span], *, unbroken: bool = False) -> str:
@@ -32,13 +24,6 @@ def painted(theme: Theme, spans: Iterable[Span], *, unbroken: bool = False) -> s
         row.insert(first, ("\x1b[K", ground))
     together = groupby(row, lambda span: span[1])
     return "".join(theme.paint("".join(text for text, _ in same), style) for style, same in together)
-
-
-def fitted(text: str, width: int, more: str = "…") -> str:
-    """Return the text, or its start followed by ``more`` if the text is too wide."""
-    if width_of(text) <= width:
-        return text
-    return f"{head_of(text, max(width - len(more), 0))}{more}"[: max(width, 0)]
 
 
 def head_of(text: str, width: int) -> str:

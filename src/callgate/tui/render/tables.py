@@ -4,9 +4,10 @@ import re
 from collections.abc import Sequence
 
 from callgate.formats.columns import clipped, width, words
+from callgate.formats.columns import width as width_of
 from callgate.formats.display import visible
 from callgate.tui.blocks import LinesBlock, TableBlock
-from callgate.tui.render.spans import Span, width_of, wrapped
+from callgate.tui.render.spans import Span, wrapped
 from callgate.tui.theme import Theme
 
 _GAP = 2
