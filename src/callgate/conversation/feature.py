@@ -63,51 +63,6 @@ class InjectedCall:
     arguments: Mapping[str, Any] = field(default_factory=nothing)
 
 
-MOST_CALLS = 50
-"""The maximum number of calls of a program in one message."""
-
-
-class GrowingMessage(Protocol):
-    """A message with the calls of a program. Later calls of the same program may be added to the message."""
-
-    def join(self, call: InjectedCall, by: str) -> bool:
-        """Add a call to the message. Return False if the call must wait for another message."""
-        ...
-
-
-class CallQueue(Protocol):
-    """A queue of calls of programs. ``message`` is the message to which calls are being added, or None."""
-
-    message: GrowingMessage | None
-
-    @property
-    def next_by(self) -> str | None:
-        """The program that makes the next call; None if the queue is empty."""
-        ...
-
-    def take(self) -> InjectedCalls:
-        """Remove the next calls of one program from the queue and return them. The number of calls is limited to the
-        maximum of one message."""
-        ...
-
-    def refuse(self, injected: InjectedCalls, why: str) -> None:
-        """Settle calls that must not be made. ``why`` is the reason."""
-        ...
-
-
-@noun
-class InjectedCalls:
-    """The calls of a message that no model writes.
-
-    by     the program that makes the calls; empty for mentions
-    queue  the queue from which later calls are added to the message; only for calls of a program
-    """
-
-    calls: Sequence[InjectedCall]
-    by: str = ""
-    queue: CallQueue | None = None
-
-
 Act = Callable[[Any], str | None] | Callable[[Any], Coroutine[Any, Any, str | None]]
 
 

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 from callgate.conversation.allowance import Allowance
 from callgate.conversation.equipment import Equipment
-from callgate.conversation.feature import CallQueue, InjectedCalls, Reminder
+from callgate.conversation.feature import Reminder
+from callgate.conversation.injected import InjectedCalls, ProgramCalls
 from callgate.conversation.ports import Model
 from callgate.conversation.recovery import Recovery
 from callgate.conversation.reminders import CONTINUE_TEXT, UnmadeCall, broken_off, called_by, remind, reminder
@@ -41,7 +42,7 @@ class Loop:
         equipment: Equipment,
         limits: LoopLimits | None = None,
         *,
-        calls: CallQueue | None = None,
+        calls: ProgramCalls | None = None,
         on_waiting: Callable[[], None] = lambda: None,
         on_resumed: Callable[[], None] = lambda: None,
     ) -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from callgate.conversation.draft import with_text
 from callgate.conversation.equipment import Equipment
+from callgate.conversation.injected import InjectedCalls, InjectedMessage
 from callgate.conversation.intake import call_part
 from callgate.conversation.message_reader import MessageReader, spent_by
 from callgate.conversation.recovery import Recovery, Remedy, answered_by
@@ -31,10 +31,6 @@ from callgate.words.messages import Message, ResultPart, Spent
 from callgate.words.model import WHOLE, RequestLimits, StopReason, ToolChoice
 from callgate.words.traits import Effects, Traits
 from callgate.words.turns import Measures, TurnCause, TurnReason
-
-if TYPE_CHECKING:
-    from callgate.conversation.feature import InjectedCalls
-    from callgate.conversation.injected import InjectedMessage
 
 
 class Turn:
@@ -94,8 +90,6 @@ class Turn:
         self._injected: InjectedMessage | None = None
         self._source: MessageReader | InjectedMessage
         if injected is not None:
-            from callgate.conversation.injected import InjectedMessage  # few turns have any
-
             model = recovery.model(equipment.model)
             self._source = self._injected = InjectedMessage(
                 equipment, self.executor, self._message_id, injected, model, self._wait

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
 
 from callgate.conversation.equipment import Equipment
 from callgate.conversation.feature import OpenSession
+from callgate.conversation.injected import CLOSED
 from callgate.conversation.ports import Model
 from callgate.conversation.reply import AT_REST, EventStream, Reply
 from callgate.core.record import Listener
@@ -20,7 +21,6 @@ from callgate.formats.jsonable import misfit
 from callgate.session.history import HistoryEdits
 from callgate.session.nesting import NAME as NESTING
 from callgate.session.nesting import NestingPart
-from callgate.session.program_calls import CLOSED
 from callgate.session.run import RunResult, Runs, SyncLoop, run
 from callgate.session.view import SessionView
 from callgate.session.work import BUSY, PromptRun, Work

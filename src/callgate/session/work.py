@@ -8,6 +8,7 @@ from typing import Any, Literal
 from callgate.conversation.allowance import Allowance, budget_in
 from callgate.conversation.equipment import Equipment
 from callgate.conversation.feature import PersonCall
+from callgate.conversation.injected import ProgramCalls
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.loop import Loop
 from callgate.conversation.ports import Model
@@ -16,7 +17,6 @@ from callgate.conversation.view import AnswerText
 from callgate.core.capabilities import model_effort
 from callgate.core.executor import CallExecutor
 from callgate.session.history import HistoryEdits
-from callgate.session.program_calls import ProgramCalls
 from callgate.session.user_questions import NAME as QUESTIONS
 from callgate.session.user_questions import UserQuestions
 from callgate.tools.staging import TaskSet, outside_calls
