@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from callgate.conversation.equipment import Equipment
-from callgate.conversation.foreign_model import checked_event, is_foreign
 from callgate.conversation.intake import Intake, Refused
 from callgate.conversation.ledger import Ledger
+from callgate.conversation.message_reader import checked_event, is_foreign
 from callgate.conversation.record import MemoryJournal, Record
 from callgate.conversation.turn import Turn
 from callgate.testing import (

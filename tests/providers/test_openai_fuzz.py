@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.conversation.foreign_model import checked_event
 from callgate.conversation.intake import Intake
 from callgate.conversation.ledger import Ledger
+from callgate.conversation.message_reader import checked_event
 from callgate.providers.family import Family, ServerEvent
 from callgate.providers.openai_chat import OpenAIChat
 from callgate.providers.openai_responses import OpenAIResponses

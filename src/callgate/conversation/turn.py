@@ -10,11 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
-from callgate.conversation.draft import with_text
 from callgate.conversation.equipment import Equipment
 from callgate.conversation.injected import InjectedCalls, InjectedMessage
 from callgate.conversation.intake import call_part
-from callgate.conversation.message_reader import MessageReader, spent_by
+from callgate.conversation.message_reader import MessageReader, spent_by, with_text
 from callgate.conversation.recovery import Recovery, Remedy, answered_by
 from callgate.conversation.reminders import UnmadeCall, remind
 from callgate.core import outcomes
