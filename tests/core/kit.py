@@ -5,13 +5,12 @@ import threading
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any, Literal
 
-from callgate.assembly import DecisionGate
+from callgate.assembly import DecisionGate, Executor
+from callgate.assembly.runner import RunOutcome, ToolCallRunner
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal, Record
-from callgate.core.executor import BareExecutor
 from callgate.core.gate import PostHook
 from callgate.core.ports import Case, Check, Gate, Host, Run, Tool, ToolSource
-from callgate.core.runner import BatchRunner, RunOutcome
 from callgate.host.threads import in_thread
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, VirtualLoop, settle
 from callgate.words.calls import Result, Status, ToolCall
@@ -90,7 +89,7 @@ class Desk:
         self.journal = journal or MemoryJournal()
         self.ledger = ledger or Ledger(context=context)
         self.record = Record(self.journal, self.ledger, [self.events.append])
-        self.executor = BareExecutor(
+        self.executor = Executor(
             toolbox or PlainToolbox(*tools),
             gate or allow_all(),
             host=self.host,
@@ -245,9 +244,9 @@ def seeing(seen: list[dict[str, Any]], name: str = "See", traits: Traits = FREE)
 
 def batch(
     *tools: Tool, gate: Gate | None = None, host: MemoryHost | None = None, on_event: Any = None, **settings: Any
-) -> BatchRunner:
+) -> ToolCallRunner:
     """A runner with the default gate: ``effects="none"`` is allowed, the rest is asked about."""
-    return BatchRunner(
+    return ToolCallRunner(
         PlainToolbox(*tools),
         gate or DecisionGate(),
         host=host or virtual_host(),

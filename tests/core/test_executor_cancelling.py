@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from callgate.assembly import DecisionGate
+from callgate.assembly import DecisionGate, Executor
 from callgate.core.call import CallRun
-from callgate.core.executor import BareExecutor
 from callgate.core.ports import Check, Run
 from callgate.testing import Latch, PlainTool, PlainToolbox, Recorder, run_virtual, settle
 from callgate.tools.tool import tool
@@ -73,7 +72,7 @@ async def test_cancelling_a_child_does_not_cancel_its_parent() -> None:
     host, latch = virtual_host(), Latch(traits=FREE)
 
     async def agent(_arguments: Mapping[str, Any], run: Run) -> str:
-        async with BareExecutor(PlainToolbox(latch), allow_all(), host=host, lineage=run.lineage) as inner:
+        async with Executor(PlainToolbox(latch), allow_all(), host=host, lineage=run.lineage) as inner:
             inner.add(call("inner", "Latch"))
             inner.close()
             await latch.entered()

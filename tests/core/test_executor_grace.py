@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from callgate.assembly import DecisionGate
+from callgate.assembly import DecisionGate, Executor
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal, Record
-from callgate.core.executor import BareExecutor
 from callgate.core.ports import Case, Check
 from callgate.testing import Latch, PlainTool, PlainToolbox, Recorder, settle
 from callgate.words.calls import Result, Status
@@ -329,7 +328,7 @@ async def test_a_call_cancelled_while_its_start_is_still_being_written_down_has_
     journal, recorder = SlowJournal(), Recorder()
     box = PlainToolbox(recorder.watch(saying("Do", "did", MUTATING)))
     ledger = Ledger()
-    executor = BareExecutor(box, allow_all(), host=virtual_host(), record=Record(journal, ledger))
+    executor = Executor(box, allow_all(), host=virtual_host(), record=Record(journal, ledger))
     executor.add(call("a", "Do"))
     executor.close()
     await settle()

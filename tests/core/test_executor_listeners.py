@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from callgate.assembly import DecisionGate
+from callgate.assembly import DecisionGate, Executor
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal, Record
-from callgate.core.executor import BareExecutor
 from callgate.core.ports import Check, Run
 from callgate.testing import (
     MemoryHost,
@@ -32,7 +31,7 @@ from tests.properties.stage import VirtualClock, results_of
 from tests.properties.strategies import passing
 
 
-async def with_reflex(kind: type, act: Callable[[BareExecutor], object]) -> tuple[list[Event], list[str], list[str]]:
+async def with_reflex(kind: type, act: Callable[[Executor], object]) -> tuple[list[Event], list[str], list[str]]:
     """One call that is asked about and approved; a listener acts at once when it first hears of ``kind``."""
     heard: list[Event] = []
     faults: list[str] = []
@@ -49,7 +48,7 @@ async def with_reflex(kind: type, act: Callable[[BareExecutor], object]) -> tupl
         await passing(1.0)
         return "done"
 
-    executor = BareExecutor(
+    executor = Executor(
         PlainToolbox(PlainTool("Tool", body)),
         DecisionGate([Check("check", lambda _case: Ask("check"))]),
         host=MemoryHost(clock=VirtualClock()),
@@ -90,7 +89,7 @@ def test_a_listener_may_cancel_a_call_that_it_hears_arriving() -> None:
 def test_every_listener_hears_in_order_although_one_answers_at_once() -> None:
     """The second listener heard of the answer before it heard of the question."""
 
-    def answer(executor: BareExecutor) -> None:
+    def answer(executor: Executor) -> None:
         (question,) = executor.questions
         executor.answer(Confirmation("c0", "yes", question.arguments_hash))
 
@@ -107,7 +106,7 @@ def test_results_keep_their_order_when_a_listener_interrupts_between_them() -> N
             if isinstance(event, ContextUpdated):
                 executor.interrupt()
 
-        executor = BareExecutor(
+        executor = Executor(
             PlainToolbox(PlainTool("Tool", lambda _arguments, _run: Result((Text("x"),), context_update={"k": 1}))),
             DecisionGate([Check("check", lambda case: Ask("check") if case.arguments else Allow("check"))]),
             host=MemoryHost(clock=VirtualClock()),

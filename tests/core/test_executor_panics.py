@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from callgate.assembly import DecisionGate
+from callgate.assembly import DecisionGate, Executor
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal, Record
-from callgate.core.executor import BareExecutor
 from callgate.core.ports import Case, Check, Run
 from callgate.testing import (
     MemoryHost,
@@ -153,7 +152,7 @@ def test_a_tool_that_cannot_read_changed_arguments_does_not_reach_whoever_answer
             return super().read(raw)
 
     async def main() -> str | None:
-        executor = BareExecutor(
+        executor = Executor(
             PlainToolbox(Picky("Tool")),
             DecisionGate([Check("check", lambda _case: Ask("check"))]),
             host=MemoryHost(clock=VirtualClock()),
@@ -182,7 +181,7 @@ def test_a_tool_that_scribbles_on_its_arguments_does_not_change_the_record() -> 
 
     async def main() -> Any:
         journal = MemoryJournal()
-        executor = BareExecutor(
+        executor = Executor(
             PlainToolbox(PlainTool("Tool", body)),
             DecisionGate(),
             host=MemoryHost(clock=VirtualClock()),

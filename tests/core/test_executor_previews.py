@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from callgate.assembly import DecisionGate
-from callgate.core.executor import BareExecutor
+from callgate.assembly import DecisionGate, Executor
+from callgate.assembly.runner import RunOutcome, ToolCallRunner
 from callgate.core.ports import Check, Run
-from callgate.core.runner import BatchRunner, RunOutcome
 from callgate.testing import (
     MemoryHost,
     PlainTool,
@@ -42,7 +41,7 @@ def test_a_preview_that_comes_after_the_cancel_is_not_applied(late: float) -> No
 
     async def main() -> dict[str, bytes]:
         host = MemoryHost(clock=VirtualClock())
-        executor = BareExecutor(
+        executor = Executor(
             PlainToolbox(PlainTool("Edit", traits=Traits(declared_locks=writes("a")), preview=preview)),
             DecisionGate([Check("check", lambda _case: Allow("check"))]),
             host=host,
@@ -67,7 +66,7 @@ def test_an_edit_that_changed_nothing_does_not_claim_unknown_effects(how: str) -
         return write_file(arguments, run)
 
     async def main() -> Result | None:
-        executor = BareExecutor(
+        executor = Executor(
             PlainToolbox(PlainTool("Edit", traits=Traits(declared_locks=writes("a")), preview=preview)),
             DecisionGate([Check("check", lambda _case: Allow("check"))]),
             host=MemoryHost({"a": "somebody else's"}, clock=VirtualClock()),
@@ -83,7 +82,7 @@ def test_an_edit_that_changed_nothing_does_not_claim_unknown_effects(how: str) -
     assert result.effects == "none"
 
 
-def edits(host: MemoryHost) -> BatchRunner:
+def edits(host: MemoryHost) -> ToolCallRunner:
     def traits(arguments: Mapping[str, Any]) -> Traits:
         return Traits(declared_locks=writes(arguments["path"]))
 
@@ -92,10 +91,10 @@ def edits(host: MemoryHost) -> BatchRunner:
         return ChangeSet("write", (FileChange(arguments["path"], None, b"x"),))
 
     tools = PlainTool("Edit", traits=traits, preview=preview), PlainTool("Put", traits=traits)
-    return BatchRunner(PlainToolbox(*tools), DecisionGate(), host=host)
+    return ToolCallRunner(PlainToolbox(*tools), DecisionGate(), host=host)
 
 
-async def asked_about(runner: BatchRunner, *tools: str) -> RunOutcome:
+async def asked_about(runner: ToolCallRunner, *tools: str) -> RunOutcome:
     batch = [ToolCall(f"c{n}", tool, {"path": f"f{n}"}) for n, tool in enumerate(tools)]
     first = await runner.execute(batch)
     assert len(first.still_needs_approval) == len(batch)
@@ -152,7 +151,7 @@ def test_a_preview_that_is_interrupted_has_changed_nothing() -> None:
         async def body(_arguments: Mapping[str, Any], _run: Run) -> str:
             return "done"
 
-        executor = BareExecutor(
+        executor = Executor(
             PlainToolbox(PlainTool("Tool", body, traits=Traits(effects="mutating"), preview=preview)),
             DecisionGate([Check("check", lambda _case: Allow("check"))]),
             host=MemoryHost(clock=VirtualClock()),

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from callgate import Session
-from callgate.assembly import DecisionGate
+from callgate.assembly import DecisionGate, Executor
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal, Record
-from callgate.core.executor import BareExecutor
 from callgate.core.ports import Check, Run
 from callgate.testing import (
     MemoryHost,
@@ -78,9 +77,9 @@ def test_a_context_update_on_record_is_applied_after_a_restart() -> None:
             check_context(second_life(script, events[:end], prompt=False))
 
 
-async def slowly_asked(*, interrupt: bool) -> tuple[BareExecutor, list[Event]]:
+async def slowly_asked(*, interrupt: bool) -> tuple[Executor, list[Event]]:
     heard: list[Event] = []
-    executor = BareExecutor(
+    executor = Executor(
         PlainToolbox(PlainTool("Tool")),
         DecisionGate([Check("check", lambda _case: Ask("check"))]),
         host=MemoryHost(clock=VirtualClock()),
@@ -138,7 +137,7 @@ def test_a_question_that_cannot_be_recorded_does_not_wait_for_an_answer() -> Non
     async def main() -> tuple[bool, list[Any]]:
         complaints: list[Any] = []
         asyncio.get_running_loop().set_exception_handler(lambda _loop, about: complaints.append(about))
-        executor = BareExecutor(
+        executor = Executor(
             PlainToolbox(PlainTool("Tool")),
             DecisionGate([Check("check", lambda _case: Ask("check"))]),
             host=MemoryHost(clock=VirtualClock()),
@@ -227,7 +226,7 @@ def test_a_call_discarded_before_its_start_was_durable_is_not_said_to_have_start
         async def body(_arguments: Mapping[str, Any], _run: Run) -> str:
             return "done"
 
-        executor = BareExecutor(
+        executor = Executor(
             PlainToolbox(PlainTool("Tool", body, traits=Traits(effects="mutating"))),
             DecisionGate([Check("check", lambda _case: Allow("check"))]),
             host=MemoryHost(clock=VirtualClock()),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from callgate.core.executor import BareExecutor
+from callgate.assembly import Executor
 from callgate.core.ports import Run
 from callgate.host.local import LocalHost
 from callgate.testing import Latch, MemoryHost, PlainTool, PlainToolbox, Recorder, VirtualLoop, run_virtual, settle
@@ -245,7 +245,7 @@ def test_a_large_result_is_spilled_whole_to_an_artifact_on_disk(tmp_path: Path) 
 
     async def main() -> Result:
         host = LocalHost(tmp_path, data=tmp_path / "kept")
-        async with BareExecutor(PlainToolbox(saying("Cat", text)), allow_all(), host=host) as executor:
+        async with Executor(PlainToolbox(saying("Cat", text)), allow_all(), host=host) as executor:
             executor.add(call("a", "Cat"))
             executor.close()
             (done,) = [item async for item in executor.remaining()]

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from callgate.assembly import Executor
 from callgate.assembly.options import as_settings
 from callgate.conversation.record import MemoryJournal
-from callgate.core.executor import BareExecutor
 from callgate.core.ports import Run
 from callgate.host.clock import LoopClock
 from callgate.host.local import LocalHost
@@ -230,7 +230,7 @@ def agent(host: object, recorder: Recorder, *calls: object, traits: Traits) -> P
 
     async def work(_arguments: object, run: object) -> str:
         box = PlainToolbox(recorder.watch(file_writer()))
-        async with BareExecutor(box, allow_all(), host=host, lineage=run.lineage) as inner:  # pyright: ignore
+        async with Executor(box, allow_all(), host=host, lineage=run.lineage) as inner:  # pyright: ignore
             for each in calls:
                 inner.add(each)  # pyright: ignore[reportArgumentType]
             inner.close()

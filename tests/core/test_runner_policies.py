@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from callgate.core.runner import RunOutcome
+from callgate.assembly.runner import RunOutcome
 from callgate.formats.jsonable import from_json, to_json
 from callgate.testing import PlainTool
 from callgate.words.calls import Display, Result

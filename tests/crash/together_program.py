@@ -26,7 +26,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from callgate.core.executor import BareExecutor
+from callgate.assembly import Executor
 from callgate.core.gate import CheckGate
 from callgate.core.ports import Case, Check, Run
 from callgate.host.local import LocalHost
@@ -233,7 +233,7 @@ async def change(host: LocalHost, mark: str, paths: list[str]) -> None:
         return ChangeSet(mark, tuple(FileChange(path, data, content(path, mark)) for path, data in found.items()))
 
     edit = PlainTool("edit", traits=Traits("mutating", writes(*paths)), preview=proposed)
-    async with BareExecutor(PlainToolbox(edit), CheckGate([Check("ask", ask)]), host=host) as executor:
+    async with Executor(PlainToolbox(edit), CheckGate([Check("ask", ask)]), host=host) as executor:
         executor.add(ToolCall(mark, "edit"))
         executor.close()
         await executor.stalled()

@@ -24,7 +24,7 @@ from callgate import (
     writes,
 )
 from callgate.assembly import Executor
-from callgate.core.runner import RunOutcome
+from callgate.assembly.runner import RunOutcome
 from callgate.formats.jsonable import from_json, to_json
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, ScriptedModel, call, run_virtual, say, turn
 from callgate.words.decisions import ApprovalPolicy, Confirmation

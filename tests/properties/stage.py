@@ -8,10 +8,9 @@ from itertools import cycle
 from math import inf
 from typing import Any
 
-from callgate.assembly import DecisionGate
+from callgate.assembly import DecisionGate, Executor
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal, Record
-from callgate.core.executor import BareExecutor
 from callgate.core.ports import Case, Check, Run, Verdict
 from callgate.host.clock import LoopClock
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox
@@ -219,7 +218,7 @@ class Stage:
         gate = DecisionGate(
             [Check("again", self._judge_again, again=True), Check("plan", self._judge)], after=[self._after]
         )
-        self.executor = BareExecutor(
+        self.executor = Executor(
             PlainToolbox(*(PlannedTool(self, name) for name in ("Play", "Fragile", "Edit"))),
             gate,
             host=self.host,
@@ -627,11 +626,9 @@ def about(event: Event) -> str:
     return getattr(event, "call_id", None) or ""
 
 
-def executor_of(
-    body: Callable[[Mapping[str, Any], Run], Any], judge: Callable[[Case], Any], **hooks: Any
-) -> BareExecutor:
+def executor_of(body: Callable[[Mapping[str, Any], Run], Any], judge: Callable[[Case], Any], **hooks: Any) -> Executor:
     """An executor with one tool and one check."""
-    return BareExecutor(
+    return Executor(
         PlainToolbox(PlainTool("Tool", body)),
         DecisionGate([Check("check", judge)], **hooks),
         host=MemoryHost(clock=VirtualClock()),
@@ -640,6 +637,6 @@ def executor_of(
     )
 
 
-async def results_of(executor: BareExecutor) -> list[ToolCall]:
+async def results_of(executor: Executor) -> list[ToolCall]:
     """The calls of a closed message in the order in which their results leave."""
     return [item async for item in executor.remaining() if isinstance(item, ToolCall)]

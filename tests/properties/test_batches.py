@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.assembly import DecisionGate
+from callgate.assembly.runner import RunOutcome, ToolCallRunner
 from callgate.conversation.ledger import Ledger
 from callgate.core.ports import Case, Check, Run, Verdict
-from callgate.core.runner import BatchRunner, RunOutcome
 from callgate.formats.jsonable import from_json, to_json
 from callgate.policy.checks import standard_checks
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, run_virtual
@@ -86,14 +86,14 @@ class World:
         self._running: dict[str, Locks] = {}
         self._runner = self._new_runner()
 
-    def _new_runner(self) -> BatchRunner:
+    def _new_runner(self) -> ToolCallRunner:
         tools = [
             PlainTool(name, self._body, traits=self._traits(name), preview=self._preview if name == "Edit" else None)
             for name in EFFECTS
         ]
         gate = DecisionGate([Check("wish", self._judge), *standard_checks()])
         settings = ExecutorSettings(max_concurrency=self.cap)
-        return BatchRunner(PlainToolbox(*tools), gate, host=self.host, settings=settings, on_event=self._hear)
+        return ToolCallRunner(PlainToolbox(*tools), gate, host=self.host, settings=settings, on_event=self._hear)
 
     def _traits(self, name: str) -> Any:
         def traits(arguments: Mapping[str, Any]) -> Traits:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from callgate.core.executor import BareExecutor
+from callgate.assembly import Executor
 from callgate.core.lanes import conflict
 from callgate.core.locks import Claim, LockTable
 from callgate.core.ports import Run
@@ -134,7 +134,7 @@ def test_a_nested_call_passes_a_call_that_waits_for_the_place_of_its_ancestor(la
         async def agent(_arguments: Any, run: Run) -> str:
             await opened.wait()
             box = PlainToolbox(*tools())
-            async with BareExecutor(box, allow_all(), host=host, lineage=run.lineage) as inner:  # pyright: ignore
+            async with Executor(box, allow_all(), host=host, lineage=run.lineage) as inner:  # pyright: ignore
                 inner.add(call("inner", "WriteA", seconds=1))
                 inner.close()
                 return str([item.code async for item in inner.remaining()])  # pyright: ignore

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.assembly import DecisionGate
+from callgate.assembly import DecisionGate, Executor
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal, Record
-from callgate.core.executor import BareExecutor
 from callgate.core.ports import Case, Check, Run, Verdict
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, run_virtual
 from callgate.words.calls import ToolCall
@@ -56,7 +55,7 @@ class World:
         gate = DecisionGate([Check("all", _allow)])
         tool = PlainTool("Node", self._work, traits=self._traits)
         record = Record(MemoryJournal(), Ledger())
-        async with BareExecutor(
+        async with Executor(
             PlainToolbox(tool), gate, host=self.host, record=record, settings=self.settings, lineage=lineage
         ) as executor:
             for n, node in enumerate(nodes):

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from callgate.assembly import DecisionGate
+from callgate.assembly import DecisionGate, Executor
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import Record
-from callgate.core.executor import BareExecutor
 from callgate.core.lanes import bind_locks
 from callgate.core.locks import Claim, LockTable
 from callgate.core.ports import Case, Check, Run
@@ -149,7 +148,7 @@ def test_an_exclusive_call_behind_a_shared_stray_does_not_wait_for_ever(ends: bo
                 except asyncio.CancelledError:
                     continue
 
-        executor = BareExecutor(
+        executor = Executor(
             PlainToolbox(
                 PlainTool("Fetch", fetch, traits=Traits(effects="none", declared_locks=shared, timeout=1.0)),
                 PlainTool("Command", traits=Traits(effects="none", declared_locks=exclusive)),
@@ -209,7 +208,7 @@ def test_what_is_cancelled_at_once_leaves_nothing_unawaited(slow: str) -> None:
 
     async def main() -> None:
         judge = judge_slowly if slow == "check" else lambda _case: Ask("check")
-        executor = BareExecutor(
+        executor = Executor(
             PlainToolbox(PlainTool("Tool")),
             DecisionGate([Check("check", judge)]),
             host=MemoryHost(clock=VirtualClock()),

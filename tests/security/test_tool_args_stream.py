@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from callgate.assembly import DecisionGate
+from callgate.assembly import DecisionGate, Executor
 from callgate.conversation.intake import Intake, Refused
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal, Record
-from callgate.core.executor import BareExecutor
 from callgate.core.ports import Check
 from callgate.testing import MemoryHost, run_virtual
 from callgate.tools.tool import schema_tool
@@ -38,7 +37,7 @@ def toolbox() -> Toolbox:
 async def outcomes(calls: list[tuple[str, str, list[str]]]) -> list[ToolCall]:
     """The settled calls of one message, in order."""
     ledger = Ledger()
-    executor = BareExecutor(toolbox(), OPEN, host=MemoryHost(), record=Record(MemoryJournal(), ledger))
+    executor = Executor(toolbox(), OPEN, host=MemoryHost(), record=Record(MemoryJournal(), ledger))
     intake = Intake("m", ledger)
     for index, (call_id, name, chunks) in enumerate(calls):
         events = [PartStarted(index, "tool_call", call_id, name)]

@@ -7,7 +7,7 @@ settings  the gate and the features that a Config defines; imported only with a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 from logging import Formatter, LogRecord
@@ -44,10 +44,13 @@ from callgate.conversation.feature_set import FeatureSet
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.ports import Journal, Model
 from callgate.conversation.record import Record
+from callgate.core.call_ledger import CallLedger
 from callgate.core.capabilities import all_tools, journal_notes
-from callgate.core.executor import BareExecutor
+from callgate.core.executor import CallExecutor
 from callgate.core.perform import TOOLS_LOG
 from callgate.core.ports import Check, Gate, Host
+from callgate.core.record import CallRecord, DiscardedLog
+from callgate.core.sizes import merged_progress
 from callgate.notices.notices_feature import notices_feature
 from callgate.session.conversation import Conversation
 from callgate.session.meter import SessionMeter
@@ -59,7 +62,9 @@ from callgate.session.user_questions import questions_feature
 from callgate.staging.feature import staging_feature
 from callgate.staging.workspace import workspace_feature
 from callgate.tools.toolbox import Tools, as_toolbox
-from callgate.words.errors import UsageError
+from callgate.words.calls import ToolCall
+from callgate.words.errors import StateError, UsageError
+from callgate.words.events import CallProgressed
 from callgate.words.inputs import Input
 from callgate.words.limits import ExecutorSettings
 from callgate.words.modes import Mode
@@ -76,6 +81,7 @@ if TYPE_CHECKING:  # for the default, which typing has from Python 3.13 on
     D = DefaultTypeVar("D", default=Any)
 else:
     D = TypeVar("D")
+Released = ToolCall | CallProgressed
 MakeSystem = Callable[[Record], tuple[str, Iterable[str]]]
 
 __all__ = ["DecisionGate", "Executor", "ModelSetup", "Nesting", "Session", "SessionLimits", "run_sync"]
@@ -329,8 +335,11 @@ def run_sync(
         return session.run_sync(sent, output=output)
 
 
-class Executor(BareExecutor):
+class Executor(CallExecutor):
     """An executor for the calls of one message, without a session; see ``callgate.core.executor`` for its methods.
+
+    Call ``completed`` at any time, and ``remaining`` after ``close``. Results are returned in arrival order,
+    progress immediately. Unfetched progress of a call is merged into one report.
 
     tools     functions, tools, or a Toolbox
     gate      the gate; default: the default gate
@@ -338,6 +347,7 @@ class Executor(BareExecutor):
     host      the host for the tools, or the folder for the local host; default: the current folder
     record    the record with earlier events; default: a new record in memory
     settings  how calls run: maximum concurrency, time limits, sizes (ExecutorSettings)
+    lineage   for an executor inside a tool: ``run.lineage``
     deps      any object, passed to tools as ``run.deps``
     """
 
@@ -348,10 +358,59 @@ class Executor(BareExecutor):
         context: Mapping[str, Any] | None = None,
         *,
         host: Host | AnyPath | None = None,
-        record: Record | None = None,
+        record: CallRecord | None = None,
         settings: ExecutorSettings | None = None,
+        lineage: tuple[str, ...] = (),
         deps: Any = None,
     ) -> None:
-        box, chosen, place = as_toolbox(tools), as_gate(gate), as_host(host)
-        settings = as_settings(settings)
-        super().__init__(box, chosen, as_context(context), host=place, record=record, settings=settings, deps=deps)
+        if record is not None and context is not None:
+            raise UsageError("the context of a record is in its ledger: pass context to Ledger, not to the executor")
+        super().__init__(
+            as_toolbox(tools),
+            as_gate(gate),
+            host=as_host(host),
+            record=record or CallRecord(DiscardedLog(), CallLedger(context=as_context(context))),
+            settings=as_settings(settings),
+            lineage=lineage,
+            deps=deps,
+        )
+        self._fetched = 0  # results
+        self._progress: dict[str, CallProgressed] = {}
+        self._engine.on_progress = self._keep_progress
+
+    def _keep_progress(self, event: CallProgressed) -> None:
+        before = self._progress.get(event.call_id)
+        self._progress[event.call_id] = event if before is None else merged_progress(before, event)
+
+    def completed(self) -> list[Released]:
+        """Return the progress and the results that are available now."""
+        return [*iter(self._next, None)]
+
+    def _next(self) -> Released | None:
+        if self._discarded:
+            return None
+        if self._progress:
+            return self._progress.pop(next(iter(self._progress)))
+        if self._fetched == self._board.front:
+            return None
+        self._fetched += 1
+        return self._ledger.call(self._board.calls[self._fetched - 1].id)
+
+    async def remaining(self) -> AsyncIterator[Released]:
+        """Yield progress and results until the last result."""
+        if not self._closed and not self._discarded:
+            raise StateError("call close() before remaining(): the message may still get more calls")
+        try:
+            while True:
+                item = self._next()
+                if item is not None:
+                    yield item
+                elif self._discarded or self.settled:
+                    return
+                else:
+                    await self._engine.change()
+        except GeneratorExit:
+            raise
+        except BaseException:
+            await self.aclose()
+            raise

@@ -1,6 +1,6 @@
 """The executor runs the calls of one message and produces exactly one result for each call.
 
-executor  the interface for turns, and BareExecutor for programs without a session
+executor  the interface for turns; ``callgate.Executor`` extends it for programs without a session
 engine    performs the actions of the board
 board     decides the next step of each call, without I/O and event loop
 """
@@ -8,27 +8,22 @@ board     decides the next step of each call, without I/O and event loop
 from __future__ import annotations
 
 from asyncio import Task
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from os import urandom
 from typing import Any, Self
 
 from callgate.core import outcomes
 from callgate.core.board import ASKED
 from callgate.core.call import Call, CallSetup
-from callgate.core.call_ledger import CallLedger
 from callgate.core.engine import Engine
 from callgate.core.ports import Gate, Host, ToolSource
-from callgate.core.record import CallRecord, DiscardedLog
-from callgate.core.sizes import merged_progress
+from callgate.core.record import CallRecord
 from callgate.words.calls import HOOK_STOP, Result, ToolCall
 from callgate.words.decisions import Confirmation, Deny, Question
 from callgate.words.errors import StateError, UsageError
-from callgate.words.events import CallProgressed
 from callgate.words.limits import ExecutorSettings
 from callgate.words.model import WHOLE
 from callgate.words.traits import Traits
-
-Released = ToolCall | CallProgressed
 
 
 class CallExecutor:
@@ -37,7 +32,6 @@ class CallExecutor:
     Pass each complete call to ``add``, call ``close`` at the end of the message, and await ``stalled``. The executor is
     a context manager: on exit it cancels unsettled calls, or leaves them open in the record if it is ``resumable``.
 
-    context        the first context; only used without ``record``, because a record has the context in its ledger
     record         the record of the session
     lineage        call ids from the root to the call that contains this executor
     confirmations  answers given in advance
@@ -50,10 +44,9 @@ class CallExecutor:
         self,
         toolbox: ToolSource,
         gate: Gate,
-        context: Mapping[str, Any] | None = None,
         *,
         host: Host,
-        record: CallRecord | None = None,
+        record: CallRecord,
         settings: ExecutorSettings | None = None,
         lineage: tuple[str, ...] = (),
         confirmations: Iterable[Confirmation] = (),
@@ -62,9 +55,7 @@ class CallExecutor:
         skip: Callable[[str, Traits], Result | None] | None = None,
         deps: Any = None,
     ) -> None:
-        if record is not None and context is not None:
-            raise UsageError("the context of a record is in its ledger: pass context to Ledger, not to the executor")
-        self._record = record = record or CallRecord(DiscardedLog(), CallLedger(context=context))
+        self._record = record
         self._ledger = record.ledger
         # Call ids are unique in one session only: a random root distinguishes the calls of two sessions.
         self._lineage = lineage or (f"~{urandom(8).hex()}",)
@@ -295,54 +286,3 @@ class CallExecutor:
             self._engine.perform()
         await self.unwound()
         self._record.deliver()
-
-
-class BareExecutor(CallExecutor):
-    """A CallExecutor for a program without a session. The program fetches the results.
-
-    Call ``completed`` at any time, and ``remaining`` after ``close``. Results are returned in arrival order,
-    progress immediately. Unfetched progress of a call is merged into one report.
-    """
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._fetched = 0  # results
-        self._progress: dict[str, CallProgressed] = {}
-        self._engine.on_progress = self._keep_progress
-
-    def _keep_progress(self, event: CallProgressed) -> None:
-        before = self._progress.get(event.call_id)
-        self._progress[event.call_id] = event if before is None else merged_progress(before, event)
-
-    def completed(self) -> list[Released]:
-        """Return the progress and the results that are available now."""
-        return [*iter(self._next, None)]
-
-    def _next(self) -> Released | None:
-        if self._discarded:
-            return None
-        if self._progress:
-            return self._progress.pop(next(iter(self._progress)))
-        if self._fetched == self._board.front:
-            return None
-        self._fetched += 1
-        return self._ledger.call(self._board.calls[self._fetched - 1].id)
-
-    async def remaining(self) -> AsyncIterator[Released]:
-        """Yield progress and results until the last result."""
-        if not self._closed and not self._discarded:
-            raise StateError("call close() before remaining(): the message may still get more calls")
-        try:
-            while True:
-                item = self._next()
-                if item is not None:
-                    yield item
-                elif self._discarded or self.settled:
-                    return
-                else:
-                    await self._engine.change()
-        except GeneratorExit:
-            raise
-        except BaseException:
-            await self.aclose()
-            raise
