@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from callgate.assembly import Session
 from callgate.assembly.options import ModelSetup, ServerFlags, as_setup
-from callgate.assembly.prompting import ENVIRONMENT, PromptSubject, PromptWishes, environment_of, prompt_for
+from callgate.assembly.prompting import ENVIRONMENT, PromptFacts, PromptWishes, describe_environment, prompt_for
 from callgate.config import Config
 from callgate.conversation.feature import Feature
 from callgate.conversation.ports import Journal, Model
@@ -126,15 +126,8 @@ async def agent_session(
         for each in found:
             if isinstance(each, ShippedTool) and each.spec.name in SMALL_TOOLS:
                 each.spec = short_spec(each.spec, SMALL_TOOLS[each.spec.name])
-    subject = PromptSubject(
-        tools=tuple(each.spec.name for each in found),
-        mode=config.mode,
-        model=as_setup(model).model.name,
-        now=time(),
-        attended=attended,
-        added=folders,
-        short=is_small,
-    )
+    now, names = time(), tuple(each.spec.name for each in found)
+    facts = PromptFacts(tools=names, attended=attended, short=is_small)
     if of_servers != [] and _may_have_servers(config, flags):
         from callgate.assembly.servers import notes_of, server_configs, server_list  # only where there are any
 
@@ -147,17 +140,19 @@ async def agent_session(
     if config.rules:
         from callgate.policy.rule_hints import name_notes  # only where there are any
 
-        notes += name_notes(config.rules, {*BUILTIN, *subject.tools}, known_servers)
+        notes += name_notes(config.rules, {*BUILTIN, *names}, known_servers)
     config = replace(config, notes=(*config.notes, *notes))
 
     def system(record: Record) -> tuple[str, tuple[str, ...]]:
         """Return the system prompt and its notes. The description of the environment is recorded, so that a resumed
         session has the same prompt."""
         kept = record.ledger.metadata.get(ENVIRONMENT)
-        environment = kept if isinstance(kept, str) else environment_of(config, subject)
-        if environment != kept:
-            record.write(MetadataSet(subject.now, ENVIRONMENT, environment))
-        about = replace(subject, mode=record.ledger.mode, environment=environment)
+        environment = kept
+        if not isinstance(environment, str):
+            name = as_setup(model).model.name
+            environment = describe_environment(config.root, model=name, now=now, added=folders)
+            record.write(MetadataSet(now, ENVIRONMENT, environment))
+        about = replace(facts, mode=record.ledger.mode, environment=environment)
         built = prompt_for(config, about, wishes, project=not bare)
         return built.text, built.notes
 

@@ -3,7 +3,7 @@
 import asyncio
 from time import monotonic, time
 
-from callgate.assembly.prompting import PromptPart, PromptSubject, prompt_for
+from callgate.assembly.prompting import PromptFacts, PromptPart, describe_environment, prompt_for
 from callgate.assembly.status_command import Finished, StatusCommand
 from callgate.cli.command_parser import split_names
 from callgate.cli.command_rows import JSON, ArgumentRow, CommandRow
@@ -32,8 +32,9 @@ def show(
     config = load_config(mode=mode)
     names = tuple(BUILTIN if tools is None else (tool.spec.name for tool in builtin_tools(*tools)) if tools else ())
     model = model or "the one that is chosen"
-    subject = PromptSubject(tools=names, mode=config.mode, model=model, now=time(), attended=not unattended)
-    built = prompt_for(config, subject, prompt_wishes(texts))
+    environment = describe_environment(config.root, model=model, now=time())
+    facts = PromptFacts(tools=names, mode=config.mode, attended=not unattended, environment=environment)
+    built = prompt_for(config, facts, prompt_wishes(texts))
     if text:
         out().write(f"{built.text}\n")
     elif as_json:
