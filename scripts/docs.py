@@ -308,12 +308,12 @@ def testing() -> str:
     import callgate.testing
 
     def is_check(name: str) -> bool:
-        return name.startswith("check_") or name == "ProcessSamples"
+        return name.startswith("check_")
 
     names = [name for name in callgate.testing.__all__ if name != "Scene"]  # an alias of two types
     steps = [name for name in names if getattr(callgate.testing, name).__module__ == "callgate.testing.script"]
     groups = {
-        "Scripts of models": [*steps, "ScriptedModel", "GatedModel", "GatedStream"],
+        "Scripts of models": [*steps, "GatedModel", "GatedStream"],
         "Conformance checks": [name for name in names if is_check(name)],
     }
     grouped = [name for group in groups.values() for name in group]

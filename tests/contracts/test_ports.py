@@ -25,7 +25,6 @@ from callgate.testing import (
     ScriptedModel,
     call,
     check_clock,
-    check_files,
     check_gate,
     check_host,
     check_journal,
@@ -46,6 +45,7 @@ from callgate.tools.toolbox import Filtered, Merged, Named, Toolbox
 from callgate.transcript.masking import Masker, masked
 from callgate.transcript.store import Store
 from callgate.words.changes import ChangeSet
+from tests.contracts.host_part_checks import check_files
 
 
 def test_the_clock_of_the_loop() -> None:

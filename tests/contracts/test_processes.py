@@ -7,7 +7,8 @@ from pathlib import Path
 from callgate.core.ports import Host
 from callgate.host.local import LocalHost
 from callgate.host.ports import Command, processes_of
-from callgate.testing import MemoryHost, ProcessSamples, ScriptedCommand, check_processes
+from callgate.testing import MemoryHost, ScriptedCommand
+from tests.contracts.host_part_checks import ProcessSamples, check_processes
 
 ENV = {"PATH": os.environ["PATH"]}
 

@@ -2,16 +2,15 @@
 
 from callgate.testing.checks.call_checks import check_gate, check_journal, check_tool, check_toolbox
 from callgate.testing.checks.feature_checks import check_feature
-from callgate.testing.checks.host_checks import ProcessSamples, check_clock, check_files, check_host, check_processes
+from callgate.testing.checks.host_checks import check_clock, check_host
 from callgate.testing.checks.stream_checks import check_events, check_model
 from callgate.testing.clock import ManualClock, StuckError, VirtualLoop, run_virtual, settle
 from callgate.testing.gated_model import GatedModel, GatedStream
-from callgate.testing.memory_host import MemoryHost
-from callgate.testing.memory_processes import MemoryProcess, MemoryProcesses, ScriptedCommand
-from callgate.testing.plain import PlainRun, PlainTool, PlainToolbox
-from callgate.testing.probe_tools import Barrier, Latch, Moment, Recorder
+from callgate.testing.memory_host import MemoryHost, MemoryProcess, MemoryProcesses, ScriptedCommand
+from callgate.testing.plain import Barrier, Latch, Moment, PlainRun, PlainTool, PlainToolbox, Recorder
 from callgate.testing.script import (
     Scene,
+    ScriptedModel,
     ScriptedTurn,
     call,
     cut_off,
@@ -26,7 +25,6 @@ from callgate.testing.script import (
     think,
     turn,
 )
-from callgate.testing.scripted_model import ScriptedModel
 
 __all__ = [
     "Barrier",
@@ -41,7 +39,6 @@ __all__ = [
     "PlainRun",
     "PlainTool",
     "PlainToolbox",
-    "ProcessSamples",
     "Recorder",
     "Scene",
     "ScriptedCommand",
@@ -53,12 +50,10 @@ __all__ = [
     "check_clock",
     "check_events",
     "check_feature",
-    "check_files",
     "check_gate",
     "check_host",
     "check_journal",
     "check_model",
-    "check_processes",
     "check_tool",
     "check_toolbox",
     "cut_off",

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from callgate.conversation.ports import Journal
 from callgate.core.ports import Case, Gate, Run, Target, Tool, ToolSource, Unknown
-from callgate.testing.checks.promise import promise, promise_kind, quietly
+from callgate.testing.checks import promise, promise_kind, quietly
 from callgate.testing.plain import PlainTool
 from callgate.words.calls import Accepted, Rejected, Result
 from callgate.words.changes import ChangeSet

@@ -21,11 +21,11 @@ from callgate.conversation.record import MemoryJournal, Record
 from callgate.conversation.reminders import remind
 from callgate.core.gate import CheckGate
 from callgate.core.ports import Check
+from callgate.testing.checks import promise, promise_kind
 from callgate.testing.checks.call_checks import check_gate, check_toolbox
-from callgate.testing.checks.promise import promise, promise_kind
 from callgate.testing.memory_host import MemoryHost
 from callgate.testing.plain import PlainTool, PlainToolbox
-from callgate.testing.scripted_model import ScriptedModel
+from callgate.testing.script import ScriptedModel
 from callgate.words.calls import Result
 from callgate.words.events import Durable, MessageAdded, TurnEnded, TurnStarted
 from callgate.words.limits import ExecutorSettings

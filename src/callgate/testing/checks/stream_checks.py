@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequen
 from typing import cast, get_args
 
 from callgate.conversation.ports import Model
-from callgate.testing.checks.promise import promise, promise_kind
+from callgate.testing.checks import promise, promise_kind
 from callgate.words import model as m
 from callgate.words.messages import Message, Text
 
