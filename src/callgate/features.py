@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from callgate.mcp.mcp_feature import servers_feature
     from callgate.notices.notices_feature import NoticesPart
     from callgate.search.search_feature import search_feature
-    from callgate.staging.default_handlers import DefaultHandler
     from callgate.staging.feature import staging_feature
+    from callgate.staging.toolbox import DefaultHandler
 
 _HOMES: Mapping[str, str] = {
-    "DefaultHandler": "callgate.staging.default_handlers",
+    "DefaultHandler": "callgate.staging.toolbox",
     "Feature": "callgate.conversation.feature",
     "FeaturePart": "callgate.conversation.feature",
     "Handler": "callgate.conversation.feature",

@@ -9,11 +9,10 @@ from typing import Any, Literal
 from callgate.conversation.feature import Feature, FeaturePart, Handler, OpenSession, PersonCall, Reminder
 from callgate.core.ports import ToolSource
 from callgate.staging import reminders
-from callgate.staging.default_handlers import DefaultHandler, PlanMode, SessionHandler, plan_approval
 from callgate.staging.resolve import NOTHING, bound
 from callgate.staging.stack import Stack
 from callgate.staging.state import MODE, WHOLE_TURN, State
-from callgate.staging.toolbox import StagingToolbox
+from callgate.staging.toolbox import DefaultHandler, PlanMode, SessionHandler, StagingToolbox, plan_approval
 from callgate.tools.toolbox import Toolbox
 from callgate.words.calls import Result, ToolCall
 from callgate.words.events import Noted, TurnEnded

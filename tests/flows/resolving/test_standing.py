@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from callgate import Answer, Prompt, Session, tool
-from callgate.staging.default_handlers import DefaultHandler
+from callgate.staging.toolbox import DefaultHandler
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tools.builtin.plan import plan_tools
 from callgate.words.calls import Display, Result
