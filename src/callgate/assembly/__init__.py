@@ -52,10 +52,10 @@ from callgate.core.ports import Check, Gate, Host
 from callgate.core.record import CallRecord, DiscardedLog
 from callgate.core.sizes import merged_progress
 from callgate.notices.notices_feature import notices_feature
-from callgate.session.conversation import Conversation
+from callgate.session.conversation import Conversation, nesting_of
 from callgate.session.meter import SessionMeter
 from callgate.session.nesting import NAME as NESTING
-from callgate.session.nesting import NestingPart, nesting_feature, nesting_of
+from callgate.session.nesting import NestingPart, nesting_feature
 from callgate.session.run import RunResult
 from callgate.session.user_questions import NAME as QUESTIONS
 from callgate.session.user_questions import questions_feature

@@ -22,9 +22,9 @@ from callgate.host.local import LocalHost
 from callgate.policy.checks import OwnChecks, standard_checks
 from callgate.policy.choices import choices_for
 from callgate.policy.judge import Judge
-from callgate.session.conversation import Conversation
+from callgate.session.conversation import Conversation, nesting_of
 from callgate.session.nesting import NAME as NESTING
-from callgate.session.nesting import NestingPart, nesting_of
+from callgate.session.nesting import NestingPart
 from callgate.words.decisions import Allow
 from callgate.words.errors import CallgateError, ModelError, UsageError
 from callgate.words.events import ModeSet, Noted

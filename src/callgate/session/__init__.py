@@ -2,7 +2,7 @@
 settings.
 
 conversation    the methods and properties for callers of a session
-view            the state as properties; ``controls`` has the state and the operations that only interfaces use
+controls        the state and the operations that only interfaces use
 run             one run, from an input to its end
 work            runs the turns: the next prompt, unfinished work, tasks between turns
 history         edits of the conversation: rewind, branch, snip, trim, and recorded settings

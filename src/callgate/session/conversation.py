@@ -9,11 +9,12 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast, overload
 
 from callgate.conversation.equipment import Equipment
-from callgate.conversation.feature import OpenSession
+from callgate.conversation.feature import FeaturePart, OpenSession
 from callgate.conversation.injected import CLOSED
+from callgate.conversation.ledger import Ledger
 from callgate.conversation.ports import Model
 from callgate.conversation.reply import AT_REST, EventStream, Reply
 from callgate.core.record import Listener
@@ -22,16 +23,19 @@ from callgate.session.history import HistoryEdits
 from callgate.session.nesting import NAME as NESTING
 from callgate.session.nesting import NestingPart
 from callgate.session.run import RunResult, Runs, SyncLoop, run
-from callgate.session.view import SessionView
 from callgate.session.work import BUSY, PromptRun, Work
+from callgate.staging.feature import NAME as STAGING
+from callgate.staging.feature import RelaxedStaging
 from callgate.words import events, inputs
-from callgate.words.calls import Result
+from callgate.words.calls import Result, ToolCall
 from callgate.words.decisions import AskedField, FieldAnswer, Question
 from callgate.words.errors import CallgateError, JournalError, StateError, UsageError
 from callgate.words.inputs import Input, Prompt
 from callgate.words.limits import LoopLimits
-from callgate.words.messages import Message
+from callgate.words.messages import Message, Spent, Usage
 from callgate.words.model import EFFORTS, StopReason, WantedEffort
+from callgate.words.modes import Mode
+from callgate.words.pending import Staged
 
 if TYPE_CHECKING:
     from callgate.session.controls import SessionControls
@@ -40,7 +44,7 @@ T = TypeVar("T")
 _AT_END: tuple[events.SessionStatus, ...] = ("idle", "paused", "closed")
 
 
-class Conversation(SessionView):
+class Conversation:
     """One conversation with a model that may call tools. ``callgate.Session`` creates the objects that a
     conversation uses."""
 
@@ -123,6 +127,79 @@ class Conversation(SessionView):
     def questions(self) -> tuple[Question, ...]:
         """The open questions of this session and of its nested sessions."""
         return self._nesting.open
+
+    # ---- state ------------------------------------------------------------------------------------------------
+
+    @property
+    def title(self) -> str:
+        return str(self._ledger.metadata.get("title") or "")
+
+    @property
+    def mode(self) -> Mode:
+        return self._ledger.mode
+
+    @property
+    def effort(self) -> WantedEffort | None:
+        """The effort that was set for this session; None if the settings and the model decide."""
+        return self._ledger.effort
+
+    @property
+    def _ledger(self) -> Ledger:
+        return self._record.ledger
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        return tuple(self._ledger.messages)
+
+    @property
+    def answer(self) -> str:
+        """The text of the model in the current or last run since its last tool call. The parts of a message that was
+        cut off and continued are joined."""
+        return self._ledger.answer.text
+
+    @property
+    def waiting(self) -> tuple[events.PromptQueued, ...]:
+        """The queued prompts, in the order of their delivery."""
+        return tuple(self._ledger.waiting.values())
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls of the current turn."""
+        return tuple(entry.snapshot() for entry in self._ledger.calls.values())
+
+    @property
+    def context(self) -> Mapping[str, Any]:
+        return self._ledger.context
+
+    @property
+    def usage(self) -> Usage:
+        return self._ledger.usage
+
+    @property
+    def costs(self) -> tuple[Spent, ...]:
+        """Tokens and dollars by model for the whole session, including abandoned branches and earlier programs."""
+        return tuple(self._ledger.costs.values())
+
+    @property
+    def cost(self) -> float:
+        """The costs of the whole session in dollars; models without a known price are not included."""
+        return self._ledger.cost
+
+    # ---- tools and features --------------------------------------------------------------------------------------
+
+    def part(self, name: str) -> FeaturePart | None:
+        """Return the part of the feature with this name, or None if the session has no such feature."""
+        return self._features.parts.get(name)
+
+    @property
+    def tool_names(self) -> tuple[str, ...]:
+        return tuple(each.spec.name for each in self._toolbox.tools())
+
+    @property
+    def pending(self) -> tuple[Staged, ...]:
+        """The pending actions, newest first."""
+        staging = self._opened.part(STAGING, RelaxedStaging)
+        return () if staging is None else staging.pending
 
     # ---- inputs and events --------------------------------------------------------------------------------------
 
@@ -388,3 +465,8 @@ class Conversation(SessionView):
             self._work.set_status("closed")
             self._record.deliver()
             self._work.calls.close()
+
+
+def nesting_of(session: Conversation) -> NestingPart:
+    """Return the part of the feature ``nesting``, which every session has."""
+    return cast(NestingPart, session.part(NESTING))

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from callgate.conversation.allowance import Allowance
     from callgate.conversation.ports import Journal, Masking, Model
     from callgate.core.ports import Gate, Host, Tool
-    from callgate.session.view import SessionView
     from callgate.session.work import Work
 
 NAME = "nesting"
@@ -393,11 +392,6 @@ class NestingPart(FeaturePart):
 
     def _warn(self, text: str, call_id: str | None = None) -> None:
         self._record.write(events.Noted(self._now(), text, "warning", call_id))
-
-
-def nesting_of(session: SessionView) -> NestingPart:
-    """Return the part of the feature ``nesting``, which every session has."""
-    return cast(NestingPart, session.part(NAME))
 
 
 def nesting_feature(parent: NestingPart | None) -> Feature:
