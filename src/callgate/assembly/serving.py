@@ -9,7 +9,7 @@ from callgate.assembly import Session
 from callgate.assembly.agent import agent_tools
 from callgate.assembly.options import NO_MODEL
 from callgate.assembly.settings import denied_whole
-from callgate.changes.change_summary import display
+from callgate.changes.diff import display
 from callgate.config import Config
 from callgate.conversation.ports import Journal
 from callgate.core.capabilities import ToolFacts
