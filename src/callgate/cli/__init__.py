@@ -9,11 +9,11 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
-from io import FileIO, TextIOWrapper
+from io import BufferedWriter, FileIO, TextIOWrapper
 from typing import Any, cast
 
 from callgate.cli.command_rows import GROUPS
-from callgate.cli.terminal import safe
+from callgate.cli.terminal import safe, write_all
 from callgate.words.errors import CallgateError
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -28,6 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _take_closed_descriptors()
     if argv is None:
         _ignore_errors_of_stderr()
+        _wait_for_stdout()
     try:
         code = _run(words)
         sys.stdout.flush()
@@ -161,7 +162,15 @@ class _BestEffort(FileIO):
 
     def write(self, data: Any) -> int:
         with suppress(OSError):
-            super().write(data)
+            write_all(self.fileno(), data)
+        return len(data)
+
+
+class _Waiting(FileIO):
+    """A file whose writes wait while a non-blocking pipe is full."""
+
+    def write(self, data: Any) -> int:
+        write_all(self.fileno(), data)
         return len(data)
 
 
@@ -169,6 +178,15 @@ def _ignore_errors_of_stderr() -> None:
     """Ignore write errors on standard error. Otherwise a full disk or a closed pipe could change the exit code, even in
     the final flush when Python exits."""
     sys.stderr = TextIOWrapper(_BestEffort(2, "w", closefd=False), "utf-8", "backslashreplace", line_buffering=True)
+
+
+def _wait_for_stdout() -> None:
+    """Wait while standard output is full if the parent process made it non-blocking, as Node.js does. Otherwise long
+    output would be cut."""
+    with suppress(OSError):
+        if not os.get_blocking(1):
+            raw = _Waiting(1, "w", closefd=False)
+            sys.stdout = TextIOWrapper(BufferedWriter(raw), sys.stdout.encoding, sys.stdout.errors)
 
 
 def _close_stdout() -> None:

@@ -1,6 +1,7 @@
 """Escaped text of known width, with colours, for terminals."""
 
 import os
+import select
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -117,6 +118,15 @@ def can_redraw(out: TextIO, environment: Mapping[str, str] = os.environ) -> bool
     if sys.platform == "win32" and not (environment.get("WT_SESSION") or environment.get("TERM")):
         return False
     return out.isatty()
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write all the data. Wait while a non-blocking pipe is full."""
+    while data:
+        try:
+            data = data[os.write(fd, data) :]
+        except BlockingIOError:
+            select.select([], [fd], [])
 
 
 def size_of(out: TextIO) -> tuple[int, int]:

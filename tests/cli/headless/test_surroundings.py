@@ -1,6 +1,7 @@
 """The real program in unusual surroundings: late signals, full disks, closed readers, no locale, no home, few
 descriptors, a workspace that cannot be written."""
 
+import fcntl
 import json
 import os
 import shlex
@@ -8,11 +9,14 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
-from tests.cli.headless.blackbox import calls, ended, program, read_until, says
+from tests.cli.headless.blackbox import Program, calls, ended, program, read_until, says
 from tests.providers.servers import HANG, Reply
 
 PYTHON = shlex.quote(sys.executable)
@@ -95,6 +99,63 @@ def test_a_closed_reader_of_the_stream_ends_the_run_at_once(tmp_path: Path) -> N
             assert process.wait(timeout=30) == 130
         finally:
             process.kill()
+
+
+@pytest.mark.parametrize("form", ["text", "json", "stream-json"])
+def test_output_that_cannot_be_written_fails_with_a_sentence(tmp_path: Path, form: str) -> None:
+    with program(tmp_path, says("Hello.")) as callgate:
+        ran = callgate.run_shell(f"{PYTHON} -m callgate -p Hi. --output-format {form} > /dev/full")
+    assert ran.code == 1
+    assert ran.err.endswith("callgate: No space left on device: standard output\n")
+
+
+@pytest.mark.parametrize("form", ["text", "json", "stream-json"])
+def test_a_long_answer_arrives_whole_through_a_non_blocking_pipe(tmp_path: Path, form: str) -> None:
+    """Node.js gives such pipes to child processes."""
+    text = "".join(f"line {n} of a long answer\n" for n in range(20_000))
+    with (
+        program(tmp_path, says(text)) as callgate,
+        _into_small_pipe(callgate, "-p", "Hi.", "--output-format", form) as (
+            process,
+            out,
+        ),
+    ):
+        said = out.read().decode()
+        assert process.wait(60) == 0
+    assert (said if form == "text" else json.loads(said.splitlines()[-1])["text"]) == text
+
+
+def test_a_long_list_arrives_whole_through_a_non_blocking_pipe(tmp_path: Path) -> None:
+    text = " ".join(map(str, range(40_000)))
+    with program(tmp_path, says(text)) as callgate:
+        assert callgate.run("Hi.").code == 0
+        with _into_small_pipe(callgate, "session", "export", "latest", "--format", "markdown") as (process, out):
+            assert text in out.read().decode()
+            assert process.wait(60) == 0
+
+
+@contextmanager
+def _into_small_pipe(callgate: Program, *words: str) -> Iterator[tuple[subprocess.Popen[bytes], BinaryIO]]:
+    """Start the program with a small non-blocking pipe as output."""
+    reading, writing = os.pipe()
+    if hasattr(fcntl, "F_SETPIPE_SZ"):
+        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    os.set_blocking(writing, False)
+    with open(reading, "rb") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "callgate", *words],
+            cwd=callgate.work,
+            env=callgate.env,
+            stdin=subprocess.DEVNULL,
+            stdout=writing,
+            stderr=subprocess.DEVNULL,
+        )
+        os.close(writing)
+        try:
+            yield process, out
+        finally:
+            process.kill()
+            process.wait()
 
 
 @pytest.mark.parametrize(

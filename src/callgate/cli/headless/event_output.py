@@ -2,7 +2,6 @@
 in all formats. The formats text and JSON write notices to standard error; ``stream-json`` writes the notices as
 events."""
 
-import os
 import sys
 from collections.abc import Callable, Mapping
 from json import dumps
@@ -10,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from callgate.cli.headless.headless_result import SCHEMA_VERSION, HeadlessResult
 from callgate.cli.headless.line_writer import LineWriter
-from callgate.cli.terminal import safe
+from callgate.cli.terminal import safe, write_all
 from callgate.cli.text_output import say
 from callgate.formats.jsonable import to_json
 from callgate.words.events import CallSettled, Event, Noted, RequestRetried, SessionEvent, TurnStarted
@@ -140,9 +139,7 @@ def _print(text: str) -> None:
 
 
 def _write(data: bytes) -> None:
-    fd = sys.stdout.fileno()
     try:
-        while data:
-            data = data[os.write(fd, data) :]
+        write_all(sys.stdout.fileno(), data)
     except OSError as error:
         raise type(error)(error.errno, error.strerror, "standard output") from None

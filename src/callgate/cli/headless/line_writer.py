@@ -8,11 +8,13 @@ from contextlib import suppress
 from queue import SimpleQueue
 from threading import Thread
 
+from callgate.cli.terminal import write_all
+
 _MOST_LINES = 1_000  # lines that wait before the session is held up
 
 
 class LineWriter:
-    """Writes lines in order. ``gone`` is called on the event loop when the pipe is closed."""
+    """Writes lines in order. ``gone`` is called on the event loop when the pipe is closed or a write fails."""
 
     def __init__(self, fd: int, gone: Callable[[], None]) -> None:
         self._fd = fd
@@ -21,6 +23,7 @@ class LineWriter:
         self._lines: SimpleQueue[bytes | None] = SimpleQueue()
         self._fewer = asyncio.Event()
         self._done: asyncio.Future[None] = self._loop.create_future()
+        self._failure: OSError | None = None
         self._wake, self._woken = os.pipe()
         for work in (self._write, self._watch):
             Thread(target=work, name="callgate-out", daemon=True).start()
@@ -35,19 +38,24 @@ class LineWriter:
             await self._fewer.wait()
 
     async def aclose(self) -> None:
-        """Wait until all lines are written or the pipe is closed."""
+        """Wait until all lines are written or the pipe is closed. Raise OSError if they cannot be written for another
+        reason, such as a full disk."""
         self._lines.put(None)
         await self._done
         os.close(self._woken)
+        if self._failure is not None:
+            raise self._failure
 
     def _write(self) -> None:
         try:
             while (line := self._lines.get()) is not None:
-                while line:
-                    line = line[os.write(self._fd, line) :]
+                write_all(self._fd, line)
                 if self._lines.qsize() == _MOST_LINES // 2:
                     self._tell(self._fewer.set)
-        except OSError:
+        except (BrokenPipeError, ConnectionResetError):
+            self._tell(self._gone)
+        except OSError as error:
+            self._failure = type(error)(error.errno, error.strerror, "standard output")
             self._tell(self._gone)
         self._tell(self._end)
 
