@@ -14,7 +14,8 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic_core import from_json
 
 from callgate.providers.anthropic import Anthropic as Ours
-from callgate.providers.anthropic_stream import STOPS, TYPES
+from callgate.providers.anthropic_stream import STOPS
+from callgate.providers.server_faults import CODES
 from callgate.words.messages import CallPart, Message, Opaque, Text, Thinking, Usage
 from callgate.words.model import MessageEnded, Request
 from tests.profiles import fewer
@@ -63,7 +64,7 @@ def test_the_fixtures_have_every_event_block_and_delta_of_the_sdk() -> None:
 def test_every_stop_reason_and_every_type_of_error_of_the_sdk_has_a_row() -> None:
     assert set(get_args(sdk("anthropic.types.beta").BetaStopReason)) == set(STOPS)
     memory = {"memory_precondition_failed_error", "memory_path_conflict_error"}  # of another API
-    assert set(get_args(sdk("anthropic.types.shared").ErrorType)) - memory <= set(TYPES)
+    assert set(get_args(sdk("anthropic.types.shared").ErrorType)) - memory <= set(CODES)
 
 
 @pytest.mark.parametrize("name", WHOLE)

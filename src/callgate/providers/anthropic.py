@@ -9,7 +9,7 @@ from json import dumps
 from typing import Any, Final, cast
 
 from callgate.providers.anthropic_messages import BlockMemo, MessageBlocks, container
-from callgate.providers.anthropic_stream import NAME, AnthropicParser, http_error
+from callgate.providers.anthropic_stream import NAME, AnthropicParser
 from callgate.providers.content_pieces import defined_before
 from callgate.providers.family import HttpPost, ModelFacts, StreamParser
 from callgate.providers.request_json import (
@@ -22,7 +22,7 @@ from callgate.providers.request_json import (
     output_limit,
     request_headers,
 )
-from callgate.words.errors import ModelError
+from callgate.providers.server_faults import ApiFamily
 from callgate.words.model import CacheHints, Request, ToolChoice, ToolSpec
 
 VERSION = "2023-06-01"
@@ -37,12 +37,13 @@ _NAMED: Final = ("$defs", "definitions", "properties")
 _CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 
 
-class Anthropic:
+class Anthropic(ApiFamily):
     """The family of the Anthropic Messages API, which is also supported by other servers."""
 
     name: str = NAME
 
-    def __init__(self) -> None:
+    def __init__(self, provider: str = NAME) -> None:
+        super().__init__(provider)
         self._blocks = BlockMemo()
         self._tools = RequestMemo[ToolSpec, Written]()
 
@@ -86,10 +87,7 @@ class Anthropic:
         return HttpPost("/v1/messages", _headers(request, key, betas), encode_body(body)), notes
 
     def parser(self) -> StreamParser:
-        return AnthropicParser()
-
-    def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
-        return http_error(status, headers, body)
+        return AnthropicParser(self._provider)
 
 
 def _add_sampling(body: dict[str, Any], request: Request, facts: ModelFacts, thinks: bool, notes: list[str]) -> None:

@@ -4,6 +4,7 @@ A family performs no I/O. It converts a request to a POST, and the server-sent e
 """
 
 from collections.abc import Mapping, Sequence
+from json import JSONDecoder
 from typing import Any, Protocol, cast
 
 from callgate.words.errors import ModelError
@@ -95,6 +96,9 @@ class ModelFacts:
     known: bool = True
 
 
+StreamOutput = Sequence[ModelEvent | ModelError]
+
+
 class StreamParser(Protocol):
     """Converts the server-sent events of one answer to model events.
 
@@ -102,9 +106,9 @@ class StreamParser(Protocol):
     ModelError.
     """
 
-    def feed(self, event: ServerEvent) -> Sequence[ModelEvent | ModelError]: ...
+    def feed(self, event: ServerEvent) -> StreamOutput: ...
 
-    def end(self) -> Sequence[ModelEvent | ModelError]:
+    def end(self) -> StreamOutput:
         """Return the last events when the connection ends. If the API's end marker is missing, the message is cut
         off and no MessageEnded is returned."""
         ...
@@ -138,10 +142,19 @@ def object_of(value: object) -> Json:
     return cast("Json", value) if isinstance(value, dict) else {}
 
 
-def refuse_constant(name: str) -> object:
-    """Raise ValueError for ``NaN`` and ``Infinity``, which Python's JSON parser accepts; passed as
-    ``parse_constant``."""
+def _refuse_constant(name: str) -> object:
     raise ValueError(f"{name} is no JSON")
+
+
+_decode = JSONDecoder(parse_constant=_refuse_constant).decode
+
+
+def read_object(text: str) -> Json:
+    """Parse a JSON object. Raise ValueError for invalid JSON, which includes ``NaN``, and for other values."""
+    value = _decode(text)
+    if value.__class__ is not dict:
+        raise ValueError(f"an object is wanted, not {text[:80]!r}")
+    return value
 
 
 def text_of(value: object) -> str:

@@ -1,7 +1,7 @@
 """The table of provider faults, with the text for the user and whether a retry can help. All ModelErrors are created
 in this module."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from math import isfinite
 from typing import Literal
 
@@ -137,13 +137,6 @@ def fault_of(
     return ModelError(message, kind=row.kind or fault, retryable=may, retry_after=retry_after if may else None)
 
 
-def fault_in_message(message: str, words: Iterable[tuple[str, Fault]]) -> Fault | None:
-    """Return the fault of the first entry whose words, in lower case, occur in the message; None if there is no such
-    entry."""
-    said = message.lower()
-    return next((fault for each, fault in words if each in said), None)
-
-
 def fault_by_status(status: int) -> Fault:
     """Return the fault for an HTTP status. Used for answers whose body names no fault."""
     found = _BY_STATUS.get(status)
@@ -155,21 +148,31 @@ def fault_by_status(status: int) -> Fault:
 
 
 def http_fault(
-    status: int, headers: Mapping[str, str], provider: str, detail: str = "", *, fault: Fault | None = None
+    status: int,
+    headers: Mapping[str, str],
+    provider: str,
+    detail: str = "",
+    *,
+    fault: Fault | None = None,
+    wait: float | None = None,
+    retryable: bool | None = None,
 ) -> ModelError:
     """Return the ModelError for an HTTP error status. The request id and the retry delay are read from the headers.
 
-    headers  the headers by lower-case name
-    fault    the fault that the body names; by default the fault of the status
+    headers    the headers by lower-case name
+    fault      the fault that the body names; by default the fault of the status
+    wait       the retry delay that the body names; a delay in the headers replaces it
+    retryable  replaces the value from the table; the header ``x-should-retry`` replaces both
     """
+    after = retry_after(headers)
     told = {"true": True, "false": False}.get(headers.get("x-should-retry", "").strip().lower())
     return fault_of(
         fault or fault_by_status(status),
         provider,
         f"HTTP {status}: {detail}" if shortened(detail) else f"HTTP {status}",
         request_id=request_id_of(headers),
-        retry_after=retry_after(headers),
-        retryable=told,
+        retry_after=wait if after is None else after,
+        retryable=retryable if told is None else told,
     )
 
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from callgate.providers.family import HttpPost, ModelFacts, StreamParser
 from callgate.providers.gemini_contents import Contents, ContentsMemo, is_old
-from callgate.providers.gemini_stream import NAME, GeminiParser, http_error
+from callgate.providers.gemini_stream import NAME, GeminiParser
 from callgate.providers.request_json import (
     Written,
     add_own_fields,
@@ -20,7 +20,7 @@ from callgate.providers.request_json import (
     output_limit,
     request_headers,
 )
-from callgate.words.errors import ModelError
+from callgate.providers.server_faults import ApiFamily
 from callgate.words.model import Request, ToolSpec
 
 Given = dict[str, Any]
@@ -32,12 +32,13 @@ _MANY = ("anyOf", "oneOf", "allOf", "prefixItems")
 _NAMED = ("properties", "$defs", "definitions")
 
 
-class Gemini:
+class Gemini(ApiFamily):
     """The family of Google's Gemini API."""
 
     name: str = NAME
 
-    def __init__(self) -> None:
+    def __init__(self, provider: str = NAME) -> None:
+        super().__init__(provider)
         self._memo = ContentsMemo()
 
     def post(self, request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
@@ -61,10 +62,7 @@ class Gemini:
         return HttpPost(path, headers, encode_body(body)), notes
 
     def parser(self) -> StreamParser:
-        return GeminiParser()
-
-    def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
-        return http_error(status, headers, body)
+        return GeminiParser(self._provider)
 
 
 def _declared(tool: ToolSpec) -> bytes:

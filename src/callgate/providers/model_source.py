@@ -364,7 +364,7 @@ def family_of(name: str, provider: str) -> Family:
         raise UsageError(f"there is no family {name!r} of APIs; there are {', '.join(FAMILIES)}")
     module, _, kind = FAMILIES[name].partition(":")
     made: Callable[..., Any] = getattr(import_module(f"callgate.providers.{module}"), kind)
-    return made(provider) if name.startswith("openai") else made()
+    return made(provider)
 
 
 def _base_url_in(text: str, variable: str) -> str | None:

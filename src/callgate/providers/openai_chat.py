@@ -13,7 +13,6 @@ from callgate.providers.content_pieces import ContentPiece, pieces
 from callgate.providers.family import HttpPost, Json, ModelFacts, StreamParser
 from callgate.providers.openai_chat_stream import FAMILY, THINKING_FIELDS, ChatParser
 from callgate.providers.openai_shared import (
-    OpenAIFamily,
     answer_schema,
     arguments_text,
     cache_key,
@@ -27,6 +26,7 @@ from callgate.providers.openai_shared import (
     tool_choice,
 )
 from callgate.providers.request_json import RequestMemo, Written, effort_value, encode_json, safe_name
+from callgate.providers.server_faults import ApiFamily
 from callgate.words.messages import CallPart, Message, Opaque, ResultPart, Text, Thinking
 from callgate.words.model import Request, ToolChoice, ToolSpec
 
@@ -49,7 +49,7 @@ _LONGEST_NAME = 64
 _NO_IMAGES_THERE = "(An image follows in the next message.)"
 
 
-class OpenAIChat(OpenAIFamily):
+class OpenAIChat(ApiFamily):
     name: str = FAMILY
 
     def __init__(self, provider: str = FAMILY) -> None:

@@ -6,27 +6,38 @@ marker. A call is closed when another call begins and its own arguments are a co
 closed when the message finishes.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from callgate.providers.family import Json, ServerEvent, object_of
-from callgate.providers.openai_shared import ChatUsage, protocol_error, read_object
+from callgate.providers.family import Json, object_of, read_object, text_of
+from callgate.providers.openai_shared import ChatUsage
 from callgate.providers.request_json import encode_body
-from callgate.words.errors import ModelError
-from callgate.words.model import (
-    ArgumentsDelta,
-    MessageEnded,
-    MessageStarted,
-    ModelEvent,
-    OpaqueData,
-    PartEnded,
-    PartKind,
-    PartStarted,
-    StopReason,
-    TextDelta,
-    ThinkingDelta,
-)
-from callgate.words.noun import maker
+from callgate.providers.stream_parser import EventParser
+from callgate.words.model import PartKind, StopReason
+
+FAMILY = "openai-chat"
+_STOPS: Mapping[str, StopReason] = {
+    "stop": "end",
+    "eos": "end",
+    "stop_sequence": "end",
+    "tool_calls": "end",
+    "function_call": "end",
+    "length": "max_tokens",
+    "max_tokens": "max_tokens",
+    "model_length": "context_full",
+    "content_filter": "refusal",
+    "sensitive": "refusal",
+}
+"""Maps finish reasons. A finished message with calls stops for the calls, whatever the reason. With an unknown reason
+the message counts as cut off."""
+_FAILURES = {
+    "error": "server_error",
+    "network_error": "server_error",
+    "insufficient_system_resource": "overloaded_error",
+}
+"""Finish reasons that report a server failure, and the error code."""
+THINKING_FIELDS = ("reasoning_content", "reasoning")
+_QUIET = frozenset({"role", "content", "tool_calls"})
 
 
 class CallPiece:
@@ -95,101 +106,39 @@ class StreamedCall:
         return True
 
 
-Out = Sequence[ModelEvent | ModelError]
-FAMILY = "openai-chat"
-_arguments_delta, _text_delta, _thinking_delta = maker(ArgumentsDelta), maker(TextDelta), maker(ThinkingDelta)
-_STOPS: Mapping[str, StopReason] = {
-    "stop": "end",
-    "eos": "end",
-    "stop_sequence": "end",
-    "tool_calls": "end",
-    "function_call": "end",
-    "length": "max_tokens",
-    "max_tokens": "max_tokens",
-    "model_length": "context_full",
-    "content_filter": "refusal",
-    "sensitive": "refusal",
-}
-"""Maps finish reasons. A finished message with calls stops for the calls, whatever the reason. With an unknown reason
-the message counts as cut off."""
-_FAILURES = {
-    "error": "server_error",
-    "network_error": "server_error",
-    "insufficient_system_resource": "overloaded_error",
-}
-"""Finish reasons that report a server failure, and the error code."""
-THINKING_FIELDS = ("reasoning_content", "reasoning")
-_QUIET = frozenset({"role", "content", "tool_calls"})
-
-
-class ChatParser:
+class ChatParser(EventParser):
     def __init__(self, provider: str = FAMILY) -> None:
-        self._provider = provider
-        self._parts = 0
-        self._open: tuple[PartKind, int] | None = None  # the open text or thinking part
+        super().__init__(FAMILY, provider)
         self._calls: dict[object, StreamedCall] = {}  # the latest call of each index
         self._all: list[StreamedCall] = []
         self._details: list[Json] = []
         self._details_part = -1
         self._usage = ChatUsage()
         self._reason: str | None = None
-        self._started = False
         self._refused = False
-        self._over = False
 
-    def feed(self, event: ServerEvent) -> Out:
-        text = event.data
-        if self._over or not text:
-            return ()
-        try:
-            if text == "[DONE]":
-                return self.end()
-            data = read_object(text)
-            choices = data.get("choices")
-            if not choices or not self._started or data.get("usage") or data.get("error") or data.get("x_groq"):
-                return self._special_chunk(event, data)
-            out: list[ModelEvent] = []
-            self._choice(out, choices)
-            return out
-        except _ServerFailure as failure:
-            return self._failed(failure.data)
-        except Exception as error:  # invalid data of any kind ends the stream with a ModelError
-            self._over = True
-            return (protocol_error(self._provider, f"{type(error).__name__}: {error}", text),)
+    def _end(self) -> None:
+        """Add the last events. The message is complete if there was a finish reason."""
+        if self._reason is not None:
+            self._close_all()
+            stop, detail = self._stop(self._reason)
+            self._finish(stop, self._usage.total(), detail)
 
-    def end(self) -> Out:
-        """Return the last events at the end of the stream. The message is complete if there was a finish reason."""
-        if self._over or self._reason is None:
-            self._over = True
-            return ()
-        self._over = True
-        out: list[ModelEvent] = []
-        self._close_all(out)
-        stop, detail = self._stop(self._reason)
-        out.append(MessageEnded(stop, self._usage.total(), detail))
-        return out
-
-    def _special_chunk(self, event: ServerEvent, data: Json) -> Out:
-        if data.get("error") or (event.event == "error" and not data.get("choices")) or data.get("object") == "error":
-            return self._failed(data)
-        out: list[ModelEvent] = []
-        if not self._started and (data.get("choices") or data.get("model")):
-            self._started = True
-            out.append(MessageStarted(str(data.get("id") or ""), f"{FAMILY}/{data.get('model') or ''}"))
-        self._usage.take(data.get("usage") or object_of(data.get("x_groq")).get("usage"))
-        if data.get("choices"):
-            self._choice(out, data["choices"])
-        return out
-
-    def _failed(self, data: object) -> Out:
-        from callgate.providers.openai_faults import stream_fault  # slow to import, rarely needed
-
-        self._over = True
-        return (stream_fault(data, self._provider),)
+    def _read(self, data: Json, name: str) -> None:
+        choices = data.get("choices")
+        if data.get("error") or (name == "error" and not choices) or data.get("object") == "error":
+            self._fail(data)
+            return
+        if not self._started and (choices or data.get("model")):
+            self._start_message(str(data.get("id") or ""), str(data.get("model") or ""))
+        if usage := data.get("usage") or object_of(data.get("x_groq")).get("usage"):
+            self._usage.take(usage)
+        if choices:
+            self._choice(choices)
 
     # ---- one chunk --------------------------------------------------------------------------------------------------
 
-    def _choice(self, out: list[ModelEvent], choices: list[Json]) -> None:
+    def _choice(self, choices: list[Json]) -> None:
         choice = choices[0]
         if choice.get("index"):  # additional answers, which were not requested
             choice = next((each for each in choices if not each.get("index")), None)
@@ -198,63 +147,57 @@ class ChatParser:
         delta = choice.get("delta") or choice.get("message")
         if delta:
             if not delta.keys() <= _QUIET:
-                self._other_fields(out, delta)
+                self._other_fields(delta)
             content = delta.get("content")
-            if content:
-                if content.__class__ is str:
-                    self._add_text(out, "text", content)
-                else:
-                    self._contents(out, content)
-            calls = delta.get("tool_calls")
-            if calls:
-                for call in calls:
-                    self._piece(out, call.get("index"), call)
+            if content.__class__ is str:
+                self._add("text", content)
+            elif content:
+                self._contents(content)
+            for call in delta.get("tool_calls") or ():
+                self._piece(call.get("index"), call)
         reason = choice.get("finish_reason")
         if reason:
             self._usage.take(choice.get("usage"))
             if reason in _FAILURES:
                 told = {"code": _FAILURES[reason], "message": f"the answer finished with {reason!r}"}
-                raise _ServerFailure(choice.get("error") or told)
+                self._fail(choice.get("error") or told)
+                return
             self._reason = self._reason or str(reason)
-            self._close_all(out)
+            self._close_all()
 
-    def _add_text(self, out: list[ModelEvent], kind: PartKind, text: str) -> None:
-        if text.__class__ is not str:
-            raise TypeError("text is wanted")
-        if self._open is None or self._open[0] != kind:
-            self._close(out)
-            self._open = (kind, self._new_part(out, kind))
-        make = _text_delta if kind == "text" else _thinking_delta
-        out.append(make(self._open[1], text))
+    def _add(self, kind: PartKind, text: str) -> None:
+        if text_of(text):
+            part = self._switch(kind)
+            self._text(part, text) if kind == "text" else self._thinking(part, text)
 
-    def _contents(self, out: list[ModelEvent], contents: Iterable[Json]) -> None:
+    def _contents(self, contents: Iterable[Json]) -> None:
         for each in contents:
             if each["type"] == "thinking":
                 inner: Any = each["thinking"]
-                text = inner if isinstance(inner, str) else "".join(str(one.get("text") or "") for one in inner)
-                if text:
-                    self._add_text(out, "thinking", text)
-            elif each.get("text"):
-                self._add_text(out, "text", each["text"])
+                self._add(
+                    "thinking",
+                    inner if isinstance(inner, str) else "".join(str(one.get("text") or "") for one in inner),
+                )
+            else:
+                self._add("text", each.get("text") or "")
 
-    def _other_fields(self, out: list[ModelEvent], delta: Json) -> None:
+    def _other_fields(self, delta: Json) -> None:
         thought = next((delta[field] for field in THINKING_FIELDS if delta.get(field)), None)
         details = delta.get("reasoning_details")
         if details:
-            self._add_details(out, details)
+            self._add_details(details)
             thought = thought or "".join(str(each.get("text") or each.get("summary") or "") for each in details)
-        if thought:
-            self._add_text(out, "thinking", thought)
+        self._add("thinking", thought or "")
         if delta.get("refusal"):
             self._refused = True
-            self._add_text(out, "text", delta["refusal"])
+            self._add("text", delta["refusal"])
         if delta.get("function_call"):
-            self._piece(out, "function_call", {"function": delta["function_call"]})
+            self._piece("function_call", {"function": delta["function_call"]})
 
-    def _add_details(self, out: list[ModelEvent], details: Iterable[Json]) -> None:
+    def _add_details(self, details: Iterable[Json]) -> None:
         """Collect OpenRouter's ``reasoning_details``. The pieces of one text are joined."""
         if self._details_part < 0:
-            self._details_part = self._new_part(out, "opaque")
+            self._details_part = self._start_part("opaque")
         for each in details:
             last = self._details[-1] if self._details else {}
             same = all(last.get(key) == each.get(key) for key in ("type", "index")) and "data" not in each
@@ -269,11 +212,11 @@ class ChatParser:
 
     # ---- calls ------------------------------------------------------------------------------------------------------
 
-    def _piece(self, out: list[ModelEvent], index: object, data: Json) -> None:
+    def _piece(self, index: object, data: Json) -> None:
         piece = CallPiece(index, data)
         call = self._calls.get(index) if index is not None else self._all[-1] if self._all else None
         if call is None or call.is_followed_by(piece):
-            call = self._new_call(out, index)
+            call = self._new_call(index)
         text = call.take(piece)
         if not text:
             return
@@ -283,55 +226,43 @@ class ChatParser:
             return
         call.pieces.append(text)
         if call.part < 0:
-            self._start(out, call)
-        out.append(_arguments_delta(call.part, text))
+            self._start_call(call)
+        self._arguments(call.part, text)
 
-    def _new_call(self, out: list[ModelEvent], index: object) -> StreamedCall:
+    def _new_call(self, index: object) -> StreamedCall:
         for earlier in self._all:
             if not earlier.closed and earlier.is_whole():
-                self._end_call(out, earlier)
+                self._end_call(earlier)
         call = StreamedCall()
         self._all.append(call)
         self._calls[index] = call
         return call
 
-    def _start(self, out: list[ModelEvent], call: StreamedCall) -> None:
-        self._close(out)
-        call.part = self._parts
-        self._parts += 1
-        out.append(PartStarted(call.part, "tool_call", call.id, call.name))
+    def _start_call(self, call: StreamedCall) -> None:
+        self._close()
+        call.part = self._start_part("tool_call", call.id, call.name)
 
-    def _end_call(self, out: list[ModelEvent], call: StreamedCall) -> None:
+    def _end_call(self, call: StreamedCall) -> None:
         if call.part < 0:
-            self._start(out, call)
+            self._start_call(call)
         if call.extra:
-            out.append(OpaqueData(call.part, FAMILY, call.extra))
-        out.append(PartEnded(call.part))
+            self._opaque(call.part, call.extra)
+        self._end_part(call.part)
         call.closed = True
 
     # ---- ends -------------------------------------------------------------------------------------------------------
 
-    def _new_part(self, out: list[ModelEvent], kind: PartKind) -> int:
-        out.append(PartStarted(self._parts, kind))
-        self._parts += 1
-        return self._parts - 1
-
-    def _close(self, out: list[ModelEvent]) -> None:
-        if self._open is not None:
-            out.append(PartEnded(self._open[1]))
-            self._open = None
-
-    def _close_all(self, out: list[ModelEvent]) -> None:
+    def _close_all(self) -> None:
         """Close all parts. If the answer did not end normally, calls with incomplete arguments stay open, and open
         calls are refused."""
-        self._close(out)
+        self._close()
         ended = _STOPS.get(self._reason or "") == "end"
         for call in self._all:
             if not call.closed and (ended or call.is_whole()):
-                self._end_call(out, call)
+                self._end_call(call)
         if self._details_part >= 0:
-            out.append(OpaqueData(self._details_part, FAMILY, {"reasoning_details": self._details}))
-            out.append(PartEnded(self._details_part))
+            self._opaque(self._details_part, {"reasoning_details": self._details})
+            self._end_part(self._details_part)
             self._details, self._details_part = [], -1
 
     def _stop(self, reason: str) -> tuple[StopReason, str]:
@@ -341,9 +272,3 @@ class ChatParser:
                 return "tool_calls", ""
             return ("refusal" if self._refused else "end"), ""
         return stop, reason
-
-
-class _ServerFailure(Exception):
-    def __init__(self, data: object) -> None:
-        super().__init__()
-        self.data = data

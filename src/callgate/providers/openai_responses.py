@@ -11,7 +11,6 @@ from callgate.providers.content_pieces import ContentPiece, defined_in, pieces
 from callgate.providers.family import HttpPost, Json, ModelFacts, StreamParser
 from callgate.providers.openai_responses_stream import FAMILY, LENGTHS, TEXT_FIELDS, THOUGHTS, ResponsesParser
 from callgate.providers.openai_shared import (
-    OpenAIFamily,
     answer_schema,
     arguments_text,
     cache_key,
@@ -25,6 +24,7 @@ from callgate.providers.openai_shared import (
     tool_choice,
 )
 from callgate.providers.request_json import RequestMemo, Written, effort_value, encode_json, safe_name
+from callgate.providers.server_faults import ApiFamily
 from callgate.words.messages import CallPart, Message, Opaque, ResultPart, Text, Thinking
 from callgate.words.model import Request, ToolChoice, ToolSpec
 from callgate.words.tool_search import SEARCH
@@ -35,7 +35,7 @@ _FEWEST_TOKENS = 16
 _PLAIN: Json = {"type": "output_text", "text": None, "annotations": []}
 
 
-class OpenAIResponses(OpenAIFamily):
+class OpenAIResponses(ApiFamily):
     name: str = FAMILY
 
     def __init__(self, provider: str = FAMILY) -> None:

@@ -6,31 +6,18 @@ Texts are separate parts, so that they are logged once and masked; the stored fi
 Unknown events are ignored, and unknown items are stored like known items.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from json import dumps
+from typing import Literal
 
-from callgate.providers.family import Json, ServerEvent, object_of
-from callgate.providers.openai_shared import count, make_usage, protocol_error, read_object
-from callgate.words.errors import ModelError
+from callgate.providers.family import Json, object_of, read_object, text_of
+from callgate.providers.openai_shared import count, make_usage
+from callgate.providers.stream_parser import EventParser
 from callgate.words.messages import Usage
-from callgate.words.model import (
-    ArgumentsDelta,
-    MessageEnded,
-    MessageStarted,
-    ModelEvent,
-    OpaqueData,
-    PartEnded,
-    PartStarted,
-    StopReason,
-    TextDelta,
-    ThinkingDelta,
-)
-from callgate.words.noun import maker
+from callgate.words.model import StopReason
 from callgate.words.tool_search import SEARCH
 
-Out = Sequence[ModelEvent | ModelError]
 FAMILY = "openai"
-_arguments_delta, _text_delta, _thinking_delta = maker(ArgumentsDelta), maker(TextDelta), maker(ThinkingDelta)
 _TEXTS = {"output_text": "text", "refusal": "refusal"}
 """The text contents of a message, and the field with the text."""
 TEXT_FIELDS = frozenset(_TEXTS.values())
@@ -61,138 +48,105 @@ class _Item:
         self.done = False
 
 
-class ResponsesParser:
+class ResponsesParser(EventParser):
     def __init__(self, provider: str = FAMILY) -> None:
-        self._provider = provider
+        super().__init__(FAMILY, provider)
         self._items: dict[int, _Item] = {}
         self._places: dict[object, int] = {}  # indices of items by id, for servers that send no index
-        self._parts = 0
-        self._started = False
-        self._over = False
         self._refused = False
         self._called = False
         ended = {f"response.{status}": self._ended for status in ("completed", "incomplete", "failed", "cancelled")}
-        self._steps: Mapping[object, Callable[[Json], Out]] = {
+        self._steps: Mapping[object, Callable[[Json], None]] = {
             "response.created": self._begun,
             "response.output_item.added": self._item_added,
             "response.output_item.done": self._item_done,
-            "response.output_text.delta": self._text,
-            "response.refusal.delta": self._text,
-            "response.function_call_arguments.delta": self._arguments,
-            "response.reasoning_summary_text.delta": self._thinking,
-            "response.reasoning_text.delta": self._thinking,
+            "response.output_text.delta": self._text_added,
+            "response.refusal.delta": self._text_added,
+            "response.function_call_arguments.delta": self._arguments_added,
+            "response.reasoning_summary_text.delta": self._thought_added,
+            "response.reasoning_text.delta": self._thought_added,
             **ended,
             "response.done": self._ended,
-            "error": self._failed,
+            "error": self._fail,
         }
 
-    def feed(self, event: ServerEvent) -> Out:
-        if self._over or not event.data or event.data == "[DONE]":
-            return ()
-        try:
-            data = read_object(event.data)
-            kind = data.get("type") or event.event
-            step = self._steps.get(kind)
-            if step is not None:
-                return step(data)
-            return self._failed(data) if kind == "" and data.get("error") else ()
-        except Exception as error:  # invalid data of any kind ends the stream with a ModelError
-            self._over = True
-            return (protocol_error(self._provider, f"{type(error).__name__}: {error}", event.data),)
-
-    def end(self) -> Out:
-        return ()
+    def _read(self, data: Json, name: str) -> None:
+        kind = data.get("type") or name or ("error" if data.get("error") else "")
+        step = self._steps.get(kind)
+        if step is not None:
+            step(data)
 
     # ---- pieces -----------------------------------------------------------------------------------------------------
 
-    def _arguments(self, data: Json) -> Out:
-        item, delta = self._item_of(data), data["delta"]
-        if delta.__class__ is not str:
-            raise TypeError("a piece of text is wanted")
-        if not item.called or item.done:
-            raise ValueError("arguments for an item that is no open call")
+    def _arguments_added(self, data: Json) -> None:
+        item, delta = self._item_of(data), text_of(data["delta"])
+        if not item.called:
+            raise ValueError("arguments for an item that is no call")
         item.pieces.append(delta)
-        return (_arguments_delta(item.part, delta),)
+        self._arguments(item.part, delta)
 
-    def _text(self, data: Json) -> Out:
-        item, delta, index = self._item_of(data), data["delta"], data.get("content_index", 0)
-        if delta.__class__ is not str:
-            raise TypeError("a piece of text is wanted")
-        if item.done:
-            raise ValueError("text for an item that is done")
-        known = item.texts.get(index)
-        if known is not None:
-            known[1].append(delta)
-            return (_text_delta(known[0], delta),)
-        part = self._new_part()
-        item.texts[index] = (part, [delta])
-        return PartStarted(part, "text"), _text_delta(part, delta)
+    def _text_added(self, data: Json) -> None:
+        item, delta = self._item_of(data), text_of(data["delta"])
+        self._text(self._add_text(item, data.get("content_index", 0), "text", delta), delta)
 
-    def _thinking(self, data: Json) -> Out:
+    def _thought_added(self, data: Json) -> None:
         """Append a delta to the thinking part. All summaries or texts of a reasoning item form one part, separated
         by empty lines."""
-        item, delta = self._item_of(data), data["delta"]
-        if delta.__class__ is not str:
-            raise TypeError("a piece of text is wanted")
-        if item.done:
-            raise ValueError("thinking for an item that is done")
+        item, delta = self._item_of(data), text_of(data["delta"])
         place = (data["type"], data.get("summary_index"), data.get("content_index"))
-        known = item.texts.get(0)
-        if known is None:
-            part = self._new_part()
-            item.texts[0] = (part, [delta])
-            item.last = place
-            return PartStarted(part, "thinking"), _thinking_delta(part, delta)
-        if place != item.last:
-            item.last, delta = place, f"\n\n{delta}"
-        known[1].append(delta)
-        return (_thinking_delta(known[0], delta),)
+        if item.texts and place != item.last:
+            delta = f"\n\n{delta}"
+        item.last = place
+        self._thinking(self._add_text(item, 0, "thinking", delta), delta)
+
+    def _add_text(self, item: _Item, index: int, kind: Literal["text", "thinking"], text: str) -> int:
+        """Store a piece of a text part of an item and return the number of the part. Start the part if necessary."""
+        if index not in item.texts:
+            item.texts[index] = (self._start_part(kind), [])
+        part, pieces = item.texts[index]
+        pieces.append(text)
+        return part
 
     def _item_of(self, data: Json) -> _Item:
         index = data.get("output_index")
-        return self._items[self._places[data["item_id"]] if index is None else index]
+        item = self._items[self._places[data["item_id"]] if index is None else index]
+        if item.done:
+            raise ValueError("a delta for an item that is done")
+        return item
 
     # ---- items ------------------------------------------------------------------------------------------------------
 
-    def _begun(self, data: Json) -> Out:
-        out: list[ModelEvent] = []
-        self._begin(out, object_of(data.get("response")))
-        return out
-
-    def _begin(self, out: list[ModelEvent], response: Json) -> None:
+    def _begun(self, data: Json) -> None:
         if not self._started:
-            self._started = True
-            out.append(MessageStarted(str(response.get("id") or ""), f"{FAMILY}/{response.get('model') or ''}"))
+            response = object_of(data.get("response"))
+            self._start_message(str(response.get("id") or ""), str(response.get("model") or ""))
 
-    def _item_added(self, data: Json) -> Out:
-        out: list[ModelEvent] = []
-        self._add(out, data.get("output_index", len(self._items)), data["item"])
-        return out
+    def _item_added(self, data: Json) -> None:
+        self._add(data.get("output_index", len(self._items)), data["item"])
 
-    def _item_done(self, data: Json) -> Out:
-        out: list[ModelEvent] = []
+    def _item_done(self, data: Json) -> None:
         item = data["item"]
-        self._finish(out, data.get("output_index", self._place_of(item, len(self._items))), item)
-        return out
+        self._item_finished(data.get("output_index", self._place_of(item, len(self._items))), item)
 
     def _place_of(self, item: Json, otherwise: int) -> int:
         return self._places.get(item.get("id"), self._places.get(item.get("call_id"), otherwise))
 
-    def _add(self, out: list[ModelEvent], index: int, data: Json) -> _Item:
+    def _add(self, index: int, data: Json) -> _Item:
         if index.__class__ is not int or index in self._items:
             raise ValueError(f"an item cannot start as number {index}")
-        self._begin(out, {})
-        item = self._items[index] = _Item(str(data["type"]), self._new_part(), _tool_called(data))
-        self._places.update((data[key], index) for key in ("id", "call_id") if data.get(key))
-        if item.called:
+        self._begun({})
+        called = _tool_called(data)
+        if called:
             self._called = True
-            out.append(PartStarted(item.part, "tool_call", str(data.get("call_id") or ""), item.called))
+            part = self._start_part("tool_call", str(data.get("call_id") or ""), called)
         else:
-            out.append(PartStarted(item.part, "opaque"))
+            part = self._start_part("opaque")
+        item = self._items[index] = _Item(str(data["type"]), part, called)
+        self._places.update((data[key], index) for key in ("id", "call_id") if data.get(key))
         return item
 
-    def _finish(self, out: list[ModelEvent], index: int, data: Json) -> None:
-        item = self._items.get(index) or self._add(out, index, data)
+    def _item_finished(self, index: int, data: Json) -> None:
+        item = self._items.get(index) or self._add(index, data)
         if item.done or data["type"] != item.type:
             raise ValueError(f"item {index} ends twice, or as another one")
         if item.called and data.get("status") == "incomplete":
@@ -201,80 +155,70 @@ class ResponsesParser:
         kept = data
         if item.called:
             written = data.get("arguments") or ""
-            self._rest_of_call(out, item, written if isinstance(written, str) else dumps(written))
+            self._rest_of_call(item, written if isinstance(written, str) else dumps(written))
             kept = {key: value for key, value in data.items() if key not in ("type", "call_id", "name", "arguments")}
         elif item.type == "message":
-            kept = {**data, "content": [self._content(out, item, i, each) for i, each in enumerate(data["content"])]}
+            kept = {**data, "content": [self._content(item, i, each) for i, each in enumerate(data["content"])]}
         elif item.type == "reasoning":
-            kept = self._reasoning(out, item, data)
-        out.extend(PartEnded(part) for part, _ in item.texts.values())
-        out.append(OpaqueData(item.part, FAMILY, kept))
-        out.append(PartEnded(item.part))
+            kept = self._reasoning(item, data)
+        self._end_texts(item)
+        self._opaque(item.part, kept)
+        self._end_part(item.part)
 
-    def _rest_of_call(self, out: list[ModelEvent], item: _Item, whole: str) -> None:
+    def _end_texts(self, item: _Item) -> None:
+        for part, _ in item.texts.values():
+            self._end_part(part)
+
+    def _rest_of_call(self, item: _Item, whole: str) -> None:
         came = "".join(item.pieces)
         if whole.startswith(came):
-            if rest := whole[len(came) :]:
-                out.append(_arguments_delta(item.part, rest))
+            self._arguments(item.part, whole[len(came) :])
         elif not whole or read_object(came) != read_object(whole):
             raise ValueError("the arguments of a call differ from the pieces that came before")
 
-    def _content(self, out: list[ModelEvent], item: _Item, index: int, content: Json) -> Json:
+    def _content(self, item: _Item, index: int, content: Json) -> Json:
         """Return the content with None in place of its texts, and add events for text that was not streamed."""
         field = _TEXTS.get(content["type"])
         if field is None:
             return content
         self._refused = self._refused or field == "refusal"
         whole = str(content.get(field) or "")
-        part, came = item.texts.get(index) or (-1, [])
-        rest = whole[len("".join(came)) :]
-        if rest:
-            if part < 0:
-                part = self._new_part()
-                item.texts[index] = (part, [])
-                out.append(PartStarted(part, "text"))
-            out.append(_text_delta(part, rest))
+        _, came = item.texts.get(index) or (-1, [])
+        if rest := whole[len("".join(came)) :]:
+            self._text(self._add_text(item, index, "text", rest), rest)
         return {**content, field: None} if whole else content
 
-    def _reasoning(self, out: list[ModelEvent], item: _Item, data: Json) -> Json:
+    def _reasoning(self, item: _Item, data: Json) -> Json:
         """Return the item with None in place of its texts, and with the lengths of these texts. The joined texts are
         the thinking part."""
         texts = [each["text"] for name in THOUGHTS for each in data.get(name) or ()]
         whole = "\n\n".join(texts)
         if not item.texts and whole:
-            part = self._new_part()
-            item.texts[0] = (part, [whole])
-            out += (PartStarted(part, "thinking"), _thinking_delta(part, whole))
+            self._thinking(self._add_text(item, 0, "thinking", whole), whole)
         if not whole or "".join(item.texts[0][1]) != whole:
             return data
         named = {name: [{**each, "text": None} for each in data[name]] for name in THOUGHTS if data.get(name)}
         return {**data, **named, LENGTHS: [len(text) for text in texts]}
 
-    def _new_part(self) -> int:
-        self._parts += 1
-        return self._parts - 1
-
     # ---- the end ----------------------------------------------------------------------------------------------------
 
-    def _ended(self, data: Json) -> Out:
+    def _ended(self, data: Json) -> None:
         response = object_of(data.get("response"))
         status = response.get("status") or str(data["type"]).rpartition(".")[2]
         if status == "failed" or (response.get("error") and status != "completed"):
-            return self._failed(response)
-        out: list[ModelEvent] = []
-        self._begin(out, response)
+            self._fail(response)
+            return
+        self._begun(data)
         for number, item in enumerate(response.get("output") or ()):
             index = self._place_of(item, number)
             known = self._items.get(index)
             if (known is None or not known.done) and status != "cancelled":
-                self._finish(out, index, item)
+                self._item_finished(index, item)
         for item in self._items.values():
             if not item.done:
-                out.extend(PartEnded(part) for part, _ in item.texts.values())
-        self._over = True
+                self._end_texts(item)
         stop, detail = self._stop(status, object_of(response.get("incomplete_details")))
-        out.append(MessageEnded(stop, usage_of(response.get("usage")), detail))
-        return out
+        self._finish(stop, usage_of(response.get("usage")), detail)
 
     def _stop(self, status: object, why: Json) -> tuple[StopReason, str]:
         if status in ("completed", "done"):
@@ -283,12 +227,6 @@ class ResponsesParser:
             return ("refusal" if self._refused else "end"), ""
         reason = str(why.get("reason") or status)
         return _INCOMPLETE.get(reason, "cut_off"), reason
-
-    def _failed(self, data: Json) -> Out:
-        from callgate.providers.openai_faults import stream_fault  # slow to import, rarely needed
-
-        self._over = True
-        return (stream_fault(data, self._provider),)
 
 
 def _tool_called(data: Json) -> str:

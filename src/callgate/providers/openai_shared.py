@@ -1,45 +1,14 @@
-"""Functions that both OpenAI APIs share, for JSON, contents, options and usage."""
+"""Functions that both OpenAI APIs share, for contents, options and usage."""
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from json import JSONDecoder
 from typing import Any, cast
 
 from callgate.providers.content_pieces import ContentPiece
-from callgate.providers.family import HttpPost, Json, ModelFacts, object_of, refuse_constant
-from callgate.providers.fault_table import fault_of
+from callgate.providers.family import HttpPost, Json, ModelFacts, object_of, read_object
 from callgate.providers.request_json import encode_body, request_headers
-from callgate.words.errors import ModelError
 from callgate.words.messages import CallPart, Opaque, Usage
 from callgate.words.model import Request, ToolChoice
-
-# ---- JSON -----------------------------------------------------------------------------------------------------------
-
-
-_decode = JSONDecoder(parse_constant=refuse_constant).decode
-
-
-def read_object(text: str) -> Json:
-    """Parse a JSON object. Raise ValueError for invalid JSON and for other values."""
-    value = _decode(text)
-    if value.__class__ is not dict:
-        raise ValueError(f"an object is wanted, not {text[:80]!r}")
-    return value
-
-
-class OpenAIFamily:
-    """The base class of both OpenAI families.
-
-    provider  the name of the server, for errors
-    """
-
-    def __init__(self, provider: str) -> None:
-        self._provider = provider
-
-    def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
-        from callgate.providers.openai_faults import read_fault  # slow to import, rarely needed
-
-        return read_fault(status, headers, body, self._provider)
 
 
 def make_post(path: str, request: Request, key: str | None, body: Json) -> HttpPost:
@@ -214,8 +183,3 @@ class ChatUsage:
         if counts.pop("total") == counts["prompt"] + counts["output"] + counts["reasoning"]:
             counts["output"] += counts["reasoning"]  # xAI does not include reasoning in the output
         return make_usage(**counts)
-
-
-def protocol_error(provider: str, error: object, data: str) -> ModelError:
-    """Return the ModelError for an invalid event."""
-    return fault_of("protocol", provider, f"{error}: {data[:200]}")
