@@ -6,24 +6,28 @@ last stable message, and at the end of the previous request.
 
 from collections.abc import Mapping, Sequence
 from json import dumps
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from callgate.providers.anthropic_messages import BlockMemo, MessageBlocks, container
 from callgate.providers.anthropic_stream import NAME, AnthropicParser
 from callgate.providers.content_pieces import defined_before
-from callgate.providers.family import HttpPost, ModelFacts, StreamParser
+from callgate.providers.family import HttpPost, Json, ModelFacts, StreamParser
 from callgate.providers.request_json import (
     RequestMemo,
     Written,
     add_own_fields,
+    answer_schema,
+    convert_inside,
     effort_value,
     encode_body,
     encode_json,
+    nearest_choice,
     output_limit,
+    put_temperature,
     request_headers,
 )
 from callgate.providers.server_faults import ApiFamily
-from callgate.words.model import CacheHints, Request, ToolChoice, ToolSpec
+from callgate.words.model import CacheHints, Request, ToolSpec
 
 VERSION = "2023-06-01"
 LEAST_BUDGET = 1_024
@@ -32,9 +36,8 @@ _AS_IS: Final = frozenset({"$ref", "const", "description", "enum", "required", "
 _FORMATS: Final = frozenset(
     {"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"}
 )
-_MANY: Final = {"anyOf": "anyOf", "oneOf": "anyOf", "allOf": "allOf"}
-_NAMED: Final = ("$defs", "definitions", "properties")
-_CHOICES = {"auto": "auto", "required": "any", "none": "none"}
+_NESTED: Final = frozenset({"$defs", "definitions", "properties", "anyOf", "oneOf", "allOf", "items"})
+_CHOICES = {"required": "any", "none": "none"}
 
 
 class Anthropic(ApiFamily):
@@ -70,7 +73,7 @@ class Anthropic(ApiFamily):
             betas.append("thinking-binding-controls-2026-08-01")
         if thinking.get("type") == "enabled" and request.tools:
             betas.append("interleaved-thinking-2025-05-14")
-        body: dict[str, Any] = {"model": facts.name, "max_tokens": most, "stream": True}
+        body: Json = {"model": facts.name, "max_tokens": most, "stream": True}
         _add_prompt(body, request, facts, talk, self._tools.convert(request.tools, _written_tool))
         thinks = thinking.get("type") in ("adaptive", "enabled")
         choice = _choice(request, facts, thinks, notes)
@@ -78,9 +81,18 @@ class Anthropic(ApiFamily):
             body["tool_choice"] = choice
         if thinking:
             body["thinking"] = thinking
-        if config := _output_config(request, facts, effort, notes):
+        config: Json = {"effort": effort} if isinstance(effort, str) else {}
+        if (schema := answer_schema(request, facts, notes)) is not None:
+            config["format"] = {"type": "json_schema", "schema": closed_schema(schema)}
+        if config:
             body["output_config"] = config
-        _add_sampling(body, request, facts, thinks, notes)
+        refused = thinks or "no_sampling" in facts.quirks
+        reason = " while it thinks" if thinks else " at all"
+        put_temperature(body, request, facts, notes, refused=refused, reason=reason)
+        if options.stop:
+            body["stop_sequences"] = list(options.stop)
+        if options.service_tier is not None:
+            body["service_tier"] = options.service_tier
         if (place := container(request.messages)) is not None:
             body["container"] = place
         add_own_fields(body, options.body)
@@ -90,20 +102,6 @@ class Anthropic(ApiFamily):
         return AnthropicParser(self._provider)
 
 
-def _add_sampling(body: dict[str, Any], request: Request, facts: ModelFacts, thinks: bool, notes: list[str]) -> None:
-    options = request.options
-    if options.temperature is not None:
-        if thinks or "no_sampling" in facts.quirks:
-            reason = "while it thinks" if thinks else "at all"
-            notes.append(f"{facts.name} does not support a temperature {reason}: omitted.")
-        else:
-            body["temperature"] = options.temperature
-    if options.stop:
-        body["stop_sequences"] = list(options.stop)
-    if options.service_tier is not None:
-        body["service_tier"] = options.service_tier
-
-
 def _headers(request: Request, key: str | None, betas: list[str]) -> dict[str, str]:
     headers = request_headers(request, {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})})
     if betas:
@@ -111,9 +109,7 @@ def _headers(request: Request, key: str | None, betas: list[str]) -> dict[str, s
     return headers
 
 
-def _add_prompt(
-    body: dict[str, Any], request: Request, facts: ModelFacts, talk: MessageBlocks, tools: list[Any]
-) -> None:
+def _add_prompt(body: Json, request: Request, facts: ModelFacts, talk: MessageBlocks, tools: list[Any]) -> None:
     hints = request.cache if facts.abilities.caches else CacheHints(tools=False, system=False)
     control = {"type": "ephemeral"} if hints.life == "5m" else {"type": "ephemeral", "ttl": hints.life}
     last = _tool(request.tools[-1]) if request.tools else None
@@ -127,7 +123,7 @@ def _add_prompt(
         body["tools"] = [*tools[:-1], {**last, "cache_control": control}] if hints.tools else tools
         body["tools"] = [*body["tools"], *found]  # found tools are not part of the cached prefix
     if request.system.strip():
-        system: dict[str, Any] = {"type": "text", "text": request.system}
+        system: Json = {"type": "text", "text": request.system}
         if hints.system:
             system["cache_control"] = control
         body["system"] = [system]
@@ -135,7 +131,7 @@ def _add_prompt(
     body["messages"] = talk.contents
 
 
-def _deferred(request: Request, facts: ModelFacts) -> list[dict[str, Any]]:
+def _deferred(request: Request, facts: ModelFacts) -> list[Json]:
     if not facts.abilities.deferred:
         return []
     loaded = {tool.name for tool in request.tools}
@@ -147,30 +143,23 @@ def _written_tool(spec: ToolSpec) -> Written:
     return Written(encode_json(_tool(spec)))
 
 
-def _tool(spec: ToolSpec) -> dict[str, Any]:
+def _tool(spec: ToolSpec) -> Json:
     schema = spec.parameters if "type" in spec.parameters else {"type": "object", **spec.parameters}
     described = {"description": spec.description} if spec.description else {}
     return {"name": spec.name, **described, "input_schema": schema}
 
 
-def _choice(request: Request, facts: ModelFacts, thinks: bool, notes: list[str]) -> dict[str, Any] | None:
-    """Return the requested tool choice, or the nearest choice that the model supports. Return None for the default
-    of the API."""
+def _choice(request: Request, facts: ModelFacts, thinks: bool, notes: list[str]) -> Json | None:
+    """Return the tool choice of a body; None for the default of the API."""
     if not request.tools:
         return {"type": "none"}
-    wanted = request.tool_choice
-    choice = facts.abilities.nearest(wanted)
-    if thinks and choice.kind in ("required", "named"):
-        choice = ToolChoice("auto")
-    if choice.kind != wanted.kind:
-        reason = " while it thinks" if thinks else ""
-        notes.append(f"{facts.name} does not support the tool choice {wanted.kind!r}{reason}: {choice.kind!r} is used.")
+    choice = nearest_choice(request, facts, notes, thinks=thinks)
     if choice.kind == "named":
         return {"type": "tool", "name": choice.name}
     return None if choice.kind == "auto" else {"type": _CHOICES[choice.kind]}
 
 
-def _thinking(request: Request, facts: ModelFacts, effort: Any, most: int, notes: list[str]) -> dict[str, Any]:
+def _thinking(request: Request, facts: ModelFacts, effort: Any, most: int, notes: list[str]) -> Json:
     """Return the ``thinking`` field of a body; empty for the model's default.
 
     Models with the quirk ``fixed_prefix`` reject thinking blocks whose prefix was changed, for example by compaction
@@ -181,7 +170,7 @@ def _thinking(request: Request, facts: ModelFacts, effort: Any, most: int, notes
     if wanted is None and isinstance(effort, int):
         wanted = effort
     binding = {"block_binding": {"prefix_mismatch_behavior": "drop_block"}} if "fixed_prefix" in facts.quirks else {}
-    adaptive: dict[str, Any] = {"type": "adaptive", "display": "summarized", **binding}
+    adaptive: Json = {"type": "adaptive", "display": "summarized", **binding}
     default = adaptive if binding else {}
     if wanted is None:
         return default
@@ -204,7 +193,7 @@ def _thinking(request: Request, facts: ModelFacts, effort: Any, most: int, notes
     return _budget(wanted, request, facts, most, notes)
 
 
-def _budget(wanted: int, request: Request, facts: ModelFacts, most: int, notes: list[str]) -> dict[str, Any]:
+def _budget(wanted: int, request: Request, facts: ModelFacts, most: int, notes: list[str]) -> Json:
     limit = request.limits.max_thinking_tokens
     budget = min(wanted, most - most // 4, wanted if limit is None else limit)
     if wanted >= LEAST_BUDGET > budget:
@@ -213,29 +202,14 @@ def _budget(wanted: int, request: Request, facts: ModelFacts, most: int, notes: 
     return {"type": "enabled", "budget_tokens": max(budget, LEAST_BUDGET)}
 
 
-def _output_config(request: Request, facts: ModelFacts, effort: Any, notes: list[str]) -> dict[str, Any]:
-    config: dict[str, Any] = {"effort": effort} if isinstance(effort, str) else {}
-    if request.output is not None:
-        if facts.abilities.structured:
-            config["format"] = {"type": "json_schema", "schema": closed_schema(request.output)}
-        else:
-            notes.append(f"{facts.name} does not support a JSON Schema: omitted.")
-    return config
-
-
-def closed_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+def closed_schema(schema: Mapping[str, Any]) -> Json:
     """Return a copy of the schema with closed objects. Keywords that the API rejects, such as ``minimum``, are moved
     into the description."""
-    found: dict[str, Any] = {}
-    rest: dict[str, Any] = {}
+    found: Json = {}
+    rest: Json = {}
     for name, value in schema.items():
-        if name in _NAMED and isinstance(value, Mapping):
-            named = cast("Mapping[str, Any]", value)
-            found[name] = {each: _inner(inside) for each, inside in named.items()}
-        elif name in _MANY and isinstance(value, list):
-            found[_MANY[name]] = [_inner(inside) for inside in cast("list[Any]", value)]
-        elif name == "items":
-            found[name] = _inner(value)
+        if name in _NESTED:
+            found["anyOf" if name == "oneOf" else name] = convert_inside(name, value, closed_schema)
         elif name in _AS_IS or (name == "format" and value in _FORMATS) or (name == "minItems" and value in (0, 1)):
             found[name] = value
         elif name not in ("$schema", "$id", "additionalProperties"):
@@ -246,7 +220,3 @@ def closed_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
         words = dumps(rest, ensure_ascii=False, default=str)
         found["description"] = f"{found['description']}\n\n{words}" if found.get("description") else words
     return found
-
-
-def _inner(schema: Any) -> Any:
-    return closed_schema(cast("Mapping[str, Any]", schema)) if isinstance(schema, Mapping) else schema

@@ -5,31 +5,31 @@ earlier messages must not change between requests.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
-from callgate.providers.family import HttpPost, ModelFacts, StreamParser
+from callgate.providers.family import HttpPost, Json, ModelFacts, StreamParser
 from callgate.providers.gemini_contents import Contents, ContentsMemo, is_old
 from callgate.providers.gemini_stream import NAME, GeminiParser
 from callgate.providers.request_json import (
     Written,
     add_own_fields,
+    answer_schema,
+    convert_inside,
     effort_value,
     encode_body,
     encode_json,
+    nearest_choice,
     output_limit,
+    put_temperature,
     request_headers,
 )
 from callgate.providers.server_faults import ApiFamily
 from callgate.words.model import Request, ToolSpec
 
-Given = dict[str, Any]
 MOST_STOPS = 5
 LEAST_BUDGET = 128
 _MODES = {"required": "ANY", "named": "ANY", "none": "NONE"}
-_INNER = ("items", "additionalProperties")
-_MANY = ("anyOf", "oneOf", "allOf", "prefixItems")
-_NAMED = ("properties", "$defs", "definitions")
 
 
 class Gemini(ApiFamily):
@@ -43,7 +43,7 @@ class Gemini(ApiFamily):
 
     def post(self, request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
         notes: list[str] = []
-        body: Given = {}
+        body: Json = {}
         if request.system.strip():
             body["systemInstruction"] = {"parts": [{"text": request.system}]}
         if request.tools:
@@ -66,49 +66,37 @@ class Gemini(ApiFamily):
 
 
 def _declared(tool: ToolSpec) -> bytes:
-    declared: Given = {"name": tool.name, **({"description": tool.description} if tool.description else {})}
+    declared: Json = {"name": tool.name, **({"description": tool.description} if tool.description else {})}
     if tool.parameters.get("properties"):
         declared["parametersJsonSchema"] = supported_schema(tool.parameters)
     return encode_json(declared)
 
 
-def _choice(request: Request, facts: ModelFacts, notes: list[str]) -> Given | None:
-    """Return the requested tool choice, or the nearest choice that the model supports. Return None for the default
-    of the API."""
-    wanted = request.tool_choice
-    choice = facts.abilities.nearest(wanted)
-    if choice.kind != wanted.kind:
-        notes.append(f"{facts.name} does not support the tool choice {wanted.kind!r}: {choice.kind!r} is used.")
+def _choice(request: Request, facts: ModelFacts, notes: list[str]) -> Json | None:
+    """Return the tool choice of a body; None for the default of the API."""
+    choice = nearest_choice(request, facts, notes)
     if choice.kind == "auto":
         return None
     named = {"allowedFunctionNames": [choice.name]} if choice.kind == "named" else {}
     return {"mode": _MODES[choice.kind], **named}
 
 
-def _generation(request: Request, facts: ModelFacts, notes: list[str]) -> Given:
+def _generation(request: Request, facts: ModelFacts, notes: list[str]) -> Json:
     options = request.options
-    config: Given = {"maxOutputTokens": output_limit(facts, request.limits.max_output_tokens)}
+    config: Json = {"maxOutputTokens": output_limit(facts, request.limits.max_output_tokens)}
     if thinking := _thinking(request, facts, notes):
         config["thinkingConfig"] = thinking
-    if options.temperature is not None:
-        if "no_sampling" in facts.quirks:
-            notes.append(f"{facts.name} does not support a temperature: omitted.")
-        else:
-            config["temperature"] = options.temperature
+    put_temperature(config, request, facts, notes, refused="no_sampling" in facts.quirks)
     if options.stop:
         config["stopSequences"] = list(options.stop[:MOST_STOPS])
         if len(options.stop) > MOST_STOPS:
             notes.append(f"{facts.name} takes {MOST_STOPS} stop sequences: the others are omitted.")
-    if request.output is not None:
-        if not facts.abilities.structured or (request.tools and is_old(facts)):
-            reason = " while it has tools" if facts.abilities.structured else ""
-            notes.append(f"{facts.name} does not support a JSON Schema{reason}: omitted.")
-        else:
-            config |= {"responseMimeType": "application/json", "responseJsonSchema": supported_schema(request.output)}
+    if (schema := answer_schema(request, facts, notes, with_tools=not is_old(facts))) is not None:
+        config |= {"responseMimeType": "application/json", "responseJsonSchema": supported_schema(schema)}
     return config
 
 
-def _thinking(request: Request, facts: ModelFacts, notes: list[str]) -> Given:
+def _thinking(request: Request, facts: ModelFacts, notes: list[str]) -> Json:
     """Return the ``thinkingConfig`` of a body: a budget if the model supports budgets, otherwise a level. Thoughts
     are requested if the model thinks."""
     wanted, mode, options = request.options.thinking, facts.thinking, request.options
@@ -117,7 +105,7 @@ def _thinking(request: Request, facts: ModelFacts, notes: list[str]) -> Given:
         if wanted not in (None, "off", 0):
             notes.append(f"{facts.name} does not support thinking: omitted.")
         return {}
-    config: Given = {"includeThoughts": True}
+    config: Json = {"includeThoughts": True}
     if wanted in ("off", 0):
         if mode == "budget" and "no_off" not in facts.quirks:
             return {"thinkingBudget": 0}
@@ -136,26 +124,15 @@ def _thinking(request: Request, facts: ModelFacts, notes: list[str]) -> Given:
     return config
 
 
-def supported_schema(schema: Mapping[str, Any]) -> Given:
+def supported_schema(schema: Mapping[str, Any]) -> Json:
     """Convert a JSON Schema to the subset that the API supports: a ``$ref`` has no other keys, and ``const`` becomes
     ``enum``."""
-    found: Given = {}
+    found: Json = {}
     for name, value in schema.items():
-        if name in _NAMED and isinstance(value, Mapping):
-            named = cast("Mapping[str, Any]", value)
-            found[name] = {each: _inner(inside) for each, inside in named.items()}
-        elif name in _MANY and isinstance(value, list | tuple):
-            found[name] = [_inner(inside) for inside in cast("Sequence[Any]", value)]
-        elif name in _INNER:
-            found[name] = _inner(value)
-        elif name == "const" and isinstance(value, str | int) and not isinstance(value, bool):
+        if name == "const" and isinstance(value, str | int) and not isinstance(value, bool):
             found["enum"] = [value]
         elif name != "$schema":
-            found[name] = value
+            found[name] = convert_inside(name, value, supported_schema)
     if "$ref" in found and any(not name.startswith("$") for name in found):
         found = {"anyOf": [{"$ref": found.pop("$ref")}], **found}
     return found
-
-
-def _inner(schema: Any) -> Any:
-    return supported_schema(cast("Mapping[str, Any]", schema)) if isinstance(schema, Mapping) else schema

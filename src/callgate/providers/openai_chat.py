@@ -13,7 +13,6 @@ from callgate.providers.content_pieces import ContentPiece, pieces
 from callgate.providers.family import HttpPost, Json, ModelFacts, StreamParser
 from callgate.providers.openai_chat_stream import FAMILY, THINKING_FIELDS, ChatParser
 from callgate.providers.openai_shared import (
-    answer_schema,
     arguments_text,
     cache_key,
     file_name,
@@ -21,14 +20,22 @@ from callgate.providers.openai_shared import (
     make_post,
     note_budget,
     output_limit,
-    put_temperature,
     result_words,
-    tool_choice,
+    strict_schema,
 )
-from callgate.providers.request_json import RequestMemo, Written, effort_value, encode_json, safe_name
+from callgate.providers.request_json import (
+    RequestMemo,
+    Written,
+    answer_schema,
+    effort_value,
+    encode_json,
+    nearest_choice,
+    put_temperature,
+    safe_name,
+)
 from callgate.providers.server_faults import ApiFamily
 from callgate.words.messages import CallPart, Message, Opaque, ResultPart, Text, Thinking
-from callgate.words.model import Request, ToolChoice, ToolSpec
+from callgate.words.model import Request, ToolSpec
 
 QUIRKS: Mapping[str, str] = {
     "no_sampling": "temperature and stop sequences are refused",
@@ -80,7 +87,7 @@ def _body(
     body: Json = {"model": facts.name, "messages": messages}
     if tools:
         body["tools"] = tools
-        choice = _choice(request.tool_choice, facts, notes)
+        choice = _choice(request, facts, notes)
         if choice != "auto":
             body["tool_choice"] = choice
         if "parallel_tool_calls" in facts.quirks:
@@ -92,8 +99,8 @@ def _body(
     return body
 
 
-def _choice(wanted: ToolChoice, facts: ModelFacts, notes: list[str]) -> Any:
-    choice = tool_choice(wanted, facts, notes)
+def _choice(request: Request, facts: ModelFacts, notes: list[str]) -> Any:
+    choice = nearest_choice(request, facts, notes)
     return {"type": "function", "function": {"name": choice.name}} if choice.kind == "named" else choice.kind
 
 
@@ -103,13 +110,13 @@ def _put_options(body: Json, request: Request, facts: ModelFacts, notes: list[st
     if limit is not None:
         body["max_completion_tokens" if "max_completion_tokens" in quirks else "max_tokens"] = limit
     _put_thinking(body, request, facts, notes)
-    put_temperature(body, request, facts, notes, is_refused="no_sampling" in quirks)
+    put_temperature(body, request, facts, notes, refused="no_sampling" in quirks)
     if options.stop and "no_sampling" in quirks:
         notes.append(f"{facts.name} does not support stop sequences: omitted.")
     elif options.stop:
         body["stop"] = list(options.stop)
     if (schema := answer_schema(request, facts, notes)) is not None:
-        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": strict_schema(schema)}
     if options.service_tier is not None:
         body["service_tier"] = options.service_tier
     if "cache_key" in quirks and (key := cache_key(request)) is not None:

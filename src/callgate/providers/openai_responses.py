@@ -11,7 +11,6 @@ from callgate.providers.content_pieces import ContentPiece, defined_in, pieces
 from callgate.providers.family import HttpPost, Json, ModelFacts, StreamParser
 from callgate.providers.openai_responses_stream import FAMILY, LENGTHS, TEXT_FIELDS, THOUGHTS, ResponsesParser
 from callgate.providers.openai_shared import (
-    answer_schema,
     arguments_text,
     cache_key,
     file_name,
@@ -19,14 +18,22 @@ from callgate.providers.openai_shared import (
     make_post,
     note_budget,
     output_limit,
-    put_temperature,
     result_words,
-    tool_choice,
+    strict_schema,
 )
-from callgate.providers.request_json import RequestMemo, Written, effort_value, encode_json, safe_name
+from callgate.providers.request_json import (
+    RequestMemo,
+    Written,
+    answer_schema,
+    effort_value,
+    encode_json,
+    nearest_choice,
+    put_temperature,
+    safe_name,
+)
 from callgate.providers.server_faults import ApiFamily
 from callgate.words.messages import CallPart, Message, Opaque, ResultPart, Text, Thinking
-from callgate.words.model import Request, ToolChoice, ToolSpec
+from callgate.words.model import Request, ToolSpec
 from callgate.words.tool_search import SEARCH
 
 _LONGEST_ID = 64
@@ -87,7 +94,7 @@ def _body(request: Request, facts: ModelFacts, notes: list[str], items: list[Wri
     body["input"] = items
     if tools:
         body["tools"] = tools
-        body["tool_choice"] = _choice(request.tool_choice, facts, notes)
+        body["tool_choice"] = _choice(request, facts, notes)
         body["parallel_tool_calls"] = True
     body["store"] = False
     body["stream"] = True
@@ -95,8 +102,8 @@ def _body(request: Request, facts: ModelFacts, notes: list[str], items: list[Wri
     return body
 
 
-def _choice(wanted: ToolChoice, facts: ModelFacts, notes: list[str]) -> Any:
-    choice = tool_choice(wanted, facts, notes)
+def _choice(request: Request, facts: ModelFacts, notes: list[str]) -> Any:
+    choice = nearest_choice(request, facts, notes)
     return {"type": "function", "name": choice.name} if choice.kind == "named" else choice.kind
 
 
@@ -116,11 +123,11 @@ def _put_options(body: Json, request: Request, facts: ModelFacts, notes: list[st
     if thinks:
         body["reasoning"] = {**({} if effort is None else {"effort": effort}), "summary": "auto"}
         body["include"] = ["reasoning.encrypted_content"]
-    put_temperature(body, request, facts, notes, is_refused=thinks or "no_sampling" in facts.quirks)
+    put_temperature(body, request, facts, notes, refused=thinks or "no_sampling" in facts.quirks)
     if options.stop:
         notes.append("OpenAI's Responses API does not support stop sequences: omitted.")
     if (schema := answer_schema(request, facts, notes)) is not None:
-        body["text"] = {"format": {"type": "json_schema", **schema}}
+        body["text"] = {"format": {"type": "json_schema", **strict_schema(schema)}}
     if options.service_tier is not None:
         body["service_tier"] = options.service_tier
     if (key := cache_key(request)) is not None:

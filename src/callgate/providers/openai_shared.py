@@ -8,7 +8,7 @@ from callgate.providers.content_pieces import ContentPiece
 from callgate.providers.family import HttpPost, Json, ModelFacts, object_of, read_object
 from callgate.providers.request_json import encode_body, request_headers
 from callgate.words.messages import CallPart, Opaque, Usage
-from callgate.words.model import Request, ToolChoice
+from callgate.words.model import Request
 
 
 def make_post(path: str, request: Request, key: str | None, body: Json) -> HttpPost:
@@ -56,14 +56,6 @@ def kept_for(provider: str, kept: Opaque | None) -> Json:
 # ---- options --------------------------------------------------------------------------------------------------------
 
 
-def tool_choice(wanted: ToolChoice, facts: ModelFacts, notes: list[str]) -> ToolChoice:
-    """Return the requested tool choice, or the nearest choice that the model supports."""
-    choice = facts.abilities.nearest(wanted)
-    if choice is not wanted:
-        notes.append(f"{facts.name} does not support the tool choice {wanted.kind!r}: {choice.kind!r} is used.")
-    return choice
-
-
 def output_limit(request: Request, facts: ModelFacts, notes: list[str]) -> int | None:
     wanted = request.limits.max_output_tokens
     if wanted is not None and facts.known and wanted > facts.output_tokens:
@@ -79,21 +71,9 @@ def note_budget(request: Request, facts: ModelFacts, notes: list[str]) -> None:
         notes.append(f"{facts.name} does not support a thinking budget: omitted; use effort instead.")
 
 
-def put_temperature(body: Json, request: Request, facts: ModelFacts, notes: list[str], *, is_refused: bool) -> None:
-    if request.options.temperature is not None and is_refused:
-        notes.append(f"{facts.name} does not support a temperature: omitted.")
-    elif request.options.temperature is not None:
-        body["temperature"] = request.options.temperature
-
-
-def answer_schema(request: Request, facts: ModelFacts, notes: list[str]) -> Json | None:
-    """Return the JSON Schema of the answer; None if the request has no schema or the model does not support schemas."""
-    if request.output is None:
-        return None
-    if not facts.abilities.structured:
-        notes.append(f"{facts.name} does not support a JSON Schema: omitted.")
-        return None
-    return {"name": "answer", "schema": request.output, "strict": is_strict(request.output)}
+def strict_schema(schema: Json) -> Json:
+    """Return the JSON Schema of the answer in the form of the APIs."""
+    return {"name": "answer", "schema": schema, "strict": is_strict(schema)}
 
 
 def cache_key(request: Request) -> str | None:

@@ -7,10 +7,10 @@ from operator import is_
 from typing import Any, Generic, TypeVar, cast, get_args
 from zlib import crc32
 
-from callgate.providers.family import ModelFacts
+from callgate.providers.family import Json, ModelFacts
 from callgate.words.errors import ModelError
 from callgate.words.late_pattern import late_pattern
-from callgate.words.model import Effort, Request, WantedEffort
+from callgate.words.model import Effort, Request, ToolChoice, WantedEffort
 
 G = TypeVar("G")
 T = TypeVar("T")
@@ -138,6 +138,59 @@ def effort_level(levels: Collection[Effort], wanted: Effort) -> Effort | None:
     lower: list[Effort] = [level for level in order[: order.index(wanted) + 1] if level in levels]
     known: list[Effort] = [level for level in order if level in levels]
     return lower[-1] if lower else known[0] if known else None
+
+
+def nearest_choice(request: Request, facts: ModelFacts, notes: list[str], *, thinks: bool = False) -> ToolChoice:
+    """Return the requested tool choice, or the nearest choice that the model supports, with a note.
+
+    thinks  True if the model cannot be forced to call a tool because it thinks
+    """
+    wanted = request.tool_choice
+    choice = facts.abilities.nearest(wanted)
+    if thinks and choice.kind in ("required", "named"):
+        choice = ToolChoice("auto")
+    if choice.kind != wanted.kind:
+        reason = " while it thinks" if thinks else ""
+        notes.append(f"{facts.name} does not support the tool choice {wanted.kind!r}{reason}: {choice.kind!r} is used.")
+    return choice
+
+
+def put_temperature(
+    body: Json, request: Request, facts: ModelFacts, notes: list[str], *, refused: bool, reason: str = ""
+) -> None:
+    """Set the temperature of a body if one is requested; append a note if the model refuses it."""
+    if request.options.temperature is not None:
+        if refused:
+            notes.append(f"{facts.name} does not support a temperature{reason}: omitted.")
+        else:
+            body["temperature"] = request.options.temperature
+
+
+def answer_schema(request: Request, facts: ModelFacts, notes: list[str], *, with_tools: bool = True) -> Json | None:
+    """Return the JSON Schema of the answer; None, with a note, if the model does not support one.
+
+    with_tools  False if the model does not support a schema in a request with tools
+    """
+    if request.output is None:
+        return None
+    if facts.abilities.structured and (with_tools or not request.tools):
+        return {**request.output}
+    reason = " while it has tools" if facts.abilities.structured else ""
+    notes.append(f"{facts.name} does not support a JSON Schema{reason}: omitted.")
+    return None
+
+
+def convert_inside(name: str, value: Any, convert: Callable[[Mapping[str, Any]], Json]) -> Any:
+    """Return the value of a schema's keyword, with ``convert`` applied to each schema in the value."""
+
+    def inner(schema: Any) -> Any:
+        return convert(cast("Mapping[str, Any]", schema)) if isinstance(schema, Mapping) else schema
+
+    if name in ("properties", "$defs", "definitions") and isinstance(value, Mapping):
+        return {each: inner(inside) for each, inside in cast("Mapping[str, Any]", value).items()}
+    if name in ("anyOf", "oneOf", "allOf", "prefixItems") and isinstance(value, list | tuple):
+        return [inner(inside) for inside in cast("Sequence[Any]", value)]
+    return inner(value) if name in ("items", "additionalProperties") else value
 
 
 def output_limit(facts: ModelFacts, wanted: int | None) -> int:
