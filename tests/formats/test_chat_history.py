@@ -195,18 +195,19 @@ def test_messages_of_a_session_survive_both_formats() -> None:
 
 
 WRONG: list[tuple[Any, str]] = [
-    ([7], "message 0 is not an object"),
-    ([{"content": "x"}], "message 0: 'role' must be a text"),
-    ([{"role": "robot", "content": "x"}], "message 0: unknown role 'robot'"),
-    ([{"role": "user", "content": 7}], "message 0: 'content' must be a text or a list"),
-    ([{"role": "user", "content": ["x"]}], "message 0 is not an object"),
-    ([{"role": "user", "content": [{"text": "x"}]}], "message 0: 'type' must be a text"),
+    ([7], "message 0 cannot be imported: 7"),
+    ([{"content": "x"}], "message 0 cannot be imported: {'content': 'x'}"),
+    ([{"role": "robot", "content": "x"}], "message 0 cannot be imported: {'role': 'robot'"),
+    ([{"role": "user", "content": 7}], "message 0 cannot be imported: 7"),
+    ([{"role": "user", "content": ["x"]}], "message 0 cannot be imported: 'x'"),
+    ([{"role": "user", "content": [{"text": "x"}]}], "message 0 cannot be imported: {'text': 'x'}"),
+    ([{"role": "user", "content": [{"type": "text"}]}], "message 0 cannot be imported: {'type': 'text'}"),
 ]
 WRONG_OPENAI: list[tuple[Any, str]] = [
-    ([{"role": "user", "content": [{"type": "input_audio"}]}], "type 'input_audio' cannot be imported"),
+    ([{"role": "user", "content": [{"type": "input_audio"}]}], "cannot be imported: {'type': 'input_audio'}"),
     ([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:x"}}]}], "not a data URL"),
-    ([{"role": "tool", "content": "x"}], "'tool_call_id' must be a text"),
-    ([{"role": "assistant", "tool_calls": [{"id": "c"}]}], "the function of a call is not an object"),
+    ([{"role": "tool", "content": "x"}], "message 0 cannot be imported: {'role': 'tool'"),
+    ([{"role": "assistant", "tool_calls": [{"id": "c"}]}], "message 0 cannot be imported: {'id': 'c'}"),
 ]
 
 

@@ -24,7 +24,6 @@ from callgate.words.messages import (
 )
 
 Json = dict[str, Any]
-_SYSTEM = ("system", "developer")
 
 
 def to_openai(messages: Iterable[Message]) -> list[Json]:
@@ -56,25 +55,21 @@ def from_openai(messages: Iterable[Mapping[str, Any]]) -> tuple[Message, ...]:
     made: list[Message] = []
     names: dict[str, str] = {}
     for number, message in enumerate(messages):
-        reader = _Reader(f"message {number}", _object(message, f"message {number}"))
-        role = reader.field("role")
-        if role in _SYSTEM:
-            continue
-        content = reader.value.get("content")
-        if role == "user":
-            made.append(_named(made, "user", reader.parts(content, _from_openai_part)))
-        elif role == "assistant":
-            calls = [reader.openai_call(each) for each in reader.value.get("tool_calls") or ()]
-            names.update((call.id, call.name) for call in calls)
-            made.append(_named(made, "assistant", (*reader.parts(content, _from_openai_part), *calls)))
-        elif role == "tool":
-            call_id = reader.field("tool_call_id")
-            result = ResultPart(
-                call_id, names.get(call_id, ""), cast("tuple[Content, ...]", reader.parts(content, _from_openai_part))
-            )
-            _add_results(made, [result])
-        else:
-            raise UsageError(f"{reader.place}: unknown role {role!r}")
+        place = f"message {number}"
+        match cast(Any, message):
+            case {"role": "system" | "developer"}:
+                continue
+            case {"role": "user"}:
+                _add(made, "user", _parts(message.get("content"), _from_openai_part, place))
+            case {"role": "assistant"}:
+                calls = [_from_openai_call(each, place) for each in message.get("tool_calls") or ()]
+                names.update((call.id, call.name) for call in calls)
+                _add(made, "assistant", (*_parts(message.get("content"), _from_openai_part, place), *calls))
+            case {"role": "tool", "tool_call_id": str(call_id)}:
+                content = _parts(message.get("content"), _from_openai_part, place)
+                _add_results(made, [ResultPart(call_id, names.get(call_id, ""), content)])
+            case _:
+                raise _unreadable(place, message)
     return tuple(made)
 
 
@@ -98,22 +93,33 @@ def from_anthropic(messages: Iterable[Mapping[str, Any]], model: str = "") -> tu
     """
     made: list[Message] = []
     names: dict[str, str] = {}
+
+    def read(block: Any, place: str) -> Part:
+        match block:
+            case {"type": "tool_use", "id": str(call_id), "name": str(name), "input": Mapping()}:
+                names[call_id] = name
+                return CallPart(call_id, name, {**block["input"]})
+            case {"type": "tool_result", "tool_use_id": str(call_id)}:
+                content = _parts(block.get("content"), read, place)
+                return ResultPart(call_id, names.get(call_id, ""), content, block.get("is_error") is True)
+            case _:
+                return _from_anthropic_block(block, place)
+
     for number, message in enumerate(messages):
-        reader = _Reader(f"message {number}", _object(message, f"message {number}"))
-        role = reader.field("role")
-        if role in _SYSTEM:
-            continue
-        if role not in ("user", "assistant"):
-            raise UsageError(f"{reader.place}: unknown role {role!r}")
-        parts = reader.parts(reader.value.get("content"), lambda each, block: each.anthropic_block(block, names))
-        if role == "assistant":
-            names.update((part.id, part.name) for part in parts if isinstance(part, CallPart))
-            made.append(_named(made, role, parts, f"anthropic/{model or 'unknown'}"))
-            continue
-        _add_results(made, [part for part in parts if isinstance(part, ResultPart)])
-        said = tuple(part for part in parts if not isinstance(part, ResultPart))
-        if said:
-            made.append(_named(made, role, said))
+        place = f"message {number}"
+        match cast(Any, message):
+            case {"role": "system" | "developer"}:
+                continue
+            case {"role": "assistant"}:
+                _add(made, "assistant", _parts(message.get("content"), read, place), f"anthropic/{model or 'unknown'}")
+            case {"role": "user"}:
+                parts = _parts(message.get("content"), read, place)
+                _add_results(made, [part for part in parts if isinstance(part, ResultPart)])
+                said = tuple(part for part in parts if not isinstance(part, ResultPart))
+                if said:
+                    _add(made, "user", said)
+            case _:
+                raise _unreadable(place, message)
     return tuple(made)
 
 
@@ -192,8 +198,12 @@ def _data_url(kind: str, data: bytes) -> str:
 # ---- reading ------------------------------------------------------------------------------------------------------
 
 
-def _named(made: Sequence[Message], role: Any, parts: tuple[Part, ...], model: str | None = None) -> Message:
-    return Message(f"h{len(made) + 1}", role, parts, model)
+def _unreadable(place: str, value: object) -> UsageError:
+    return UsageError(f"{place} cannot be imported: {value!r:.200}")
+
+
+def _add(made: list[Message], role: Any, parts: tuple[Part, ...], model: str | None = None) -> None:
+    made.append(Message(f"h{len(made) + 1}", role, parts, model))
 
 
 def _add_results(made: list[Message], results: Sequence[ResultPart]) -> None:
@@ -201,109 +211,82 @@ def _add_results(made: list[Message], results: Sequence[ResultPart]) -> None:
     if results and made and made[-1].role == "tool":
         made[-1] = Message(made[-1].id, "tool", (*made[-1].parts, *results))
     elif results:
-        made.append(_named(made, "tool", tuple(results)))
+        _add(made, "tool", tuple(results))
 
 
-def _object(value: Any, place: str) -> Json:
-    if not isinstance(value, Mapping):
-        raise UsageError(f"{place} is not an object: {value!r:.80}")
-    return dict(cast("Mapping[str, Any]", value))
-
-
-class _Reader:
-    """Reads the fields of one message. ``place`` names the message in errors."""
-
-    def __init__(self, place: str, value: Json) -> None:
-        self.place = place
-        self.value = value
-
-    def field(self, name: str, of: Mapping[str, Any] | None = None) -> str:
-        found = (self.value if of is None else of).get(name)
-        if not isinstance(found, str):
-            raise UsageError(f"{self.place}: {name!r} must be a text, not {found!r:.80}")
-        return found
-
-    def parts(self, content: Any, read: "Callable[[_Reader, Json], Part | None]") -> tuple[Any, ...]:
-        if content is None:
+def _parts(content: Any, read: Callable[[Any, str], Part], place: str) -> tuple[Any, ...]:
+    """Return the parts of a content: a text, or a list of blocks, each of which ``read`` converts."""
+    match content:
+        case None:
             return ()
-        if isinstance(content, str):
-            return (Text(content),)
-        if not isinstance(content, Sequence) or isinstance(content, bytes):
-            raise UsageError(f"{self.place}: 'content' must be a text or a list, not {content!r:.80}")
-        blocks = [_object(each, self.place) for each in cast("Sequence[Any]", content)]
-        return tuple(part for block in blocks if (part := read(self, block)) is not None)
-
-    def openai_call(self, value: Any) -> CallPart:
-        call = _object(value, self.place)
-        function = _object(call.get("function"), f"{self.place}: the function of a call")
-        text = self.field("arguments", function)
-        try:
-            found = loads(text or "{}")
-        except (ValueError, RecursionError):
-            found = None
-        arguments = cast(Json, found) if isinstance(found, dict) else {}
-        raw = None if found == arguments and dumps(arguments, ensure_ascii=False) == text else text
-        return CallPart(self.field("id", call), self.field("name", function), arguments, raw)
-
-    def anthropic_block(self, block: Json, names: Mapping[str, str]) -> Part:
-        kind = self.field("type", block)
-        if kind == "text":
-            return Text(self.field("text", block))
-        if kind == "tool_use":
-            given = _object(block.get("input"), f"{self.place}: the input of a call")
-            return CallPart(self.field("id", block), self.field("name", block), given)
-        if kind == "tool_result":
-            call_id = self.field("tool_use_id", block)
-            content = self.parts(block.get("content"), lambda each, inner: each.anthropic_block(inner, names))
-            return ResultPart(call_id, names.get(call_id, ""), content, block.get("is_error") is True)
-        if kind == "thinking":
-            return Thinking(self.field("thinking", block), block.get("signature"))
-        if kind in ("image", "document"):
-            return self._source(kind, block)
-        return Opaque("anthropic", {name: value for name, value in block.items() if name != "cache_control"})
-
-    def _source(self, kind: str, block: Json) -> Part:
-        source = _object(block.get("source"), f"{self.place}: the source of a block")
-        title = block.get("title") or kind
-        match source.get("type"):
-            case "base64" if kind == "image":
-                return Image(self.field("media_type", source), self.decoded(self.field("data", source)))
-            case "base64":
-                data = self.decoded(self.field("data", source))
-                return Resource(title, None, data, self.field("media_type", source))
-            case "text":
-                return Resource(title, self.field("data", source), None, "text/plain")
-            case "url":
-                return Resource(self.field("url", source), media_type="image/*" if kind == "image" else None)
-            case other:
-                raise UsageError(f"{self.place}: a {kind} with the source {other!r} cannot be imported")
-
-    def decoded(self, text: str) -> bytes:
-        try:
-            return b64decode(text, validate=True)
-        except ValueError as error:
-            raise UsageError(f"{self.place}: this is not base64: {error}") from None
-
-    def data_url(self, url: str) -> tuple[str, bytes]:
-        head, comma, data = url.partition(",")
-        if not comma or not head.endswith(";base64"):
-            raise UsageError(f"{self.place}: this is not a data URL with base64: {url:.60}")
-        return head.removeprefix("data:").removesuffix(";base64"), self.decoded(data)
+        case str(text):
+            return (Text(text),)
+        case [*blocks]:
+            return tuple(read(block, place) for block in blocks)
+        case _:
+            raise _unreadable(place, content)
 
 
-def _from_openai_part(reader: _Reader, part: Json) -> Part | None:
-    kind = reader.field("type", part)
-    if kind == "text":
-        return Text(reader.field("text", part))
-    if kind == "refusal":
-        return Text(reader.field("refusal", part))
-    if kind == "image_url":
-        url = reader.field("url", _object(part.get("image_url"), f"{reader.place}: an image"))
-        if url.startswith("data:"):
-            return Image(*reader.data_url(url))
-        return Resource(url, media_type="image/*")
-    if kind == "file":
-        file = _object(part.get("file"), f"{reader.place}: a file")
-        media_type, data = reader.data_url(reader.field("file_data", file))
-        return Resource(file.get("filename") or "file", None, data, media_type)
-    raise UsageError(f"{reader.place}: content of the type {kind!r} cannot be imported")
+def _from_openai_part(part: Any, place: str) -> Part:
+    match part:
+        case {"type": "text", "text": str(text)} | {"type": "refusal", "refusal": str(text)}:
+            return Text(text)
+        case {"type": "image_url", "image_url": {"url": str(url)}}:
+            return Image(*_data_of(url, place)) if url.startswith("data:") else Resource(url, media_type="image/*")
+        case {"type": "file", "file": {"file_data": str(url), **file}}:
+            media_type, data = _data_of(url, place)
+            return Resource(file.get("filename") or "file", None, data, media_type)
+        case _:
+            raise _unreadable(place, part)
+
+
+def _from_openai_call(call: Any, place: str) -> CallPart:
+    match call:
+        case {"id": str(call_id), "function": {"name": str(name), "arguments": str(text)}}:
+            try:
+                found = loads(text or "{}")
+            except (ValueError, RecursionError):
+                found = None
+            arguments = cast(Json, found) if isinstance(found, dict) else {}
+            raw = None if found == arguments and dumps(arguments, ensure_ascii=False) == text else text
+            return CallPart(call_id, name, arguments, raw)
+        case _:
+            raise _unreadable(place, call)
+
+
+_BLOCKS = ("text", "tool_use", "tool_result", "thinking", "image", "document")
+
+
+def _from_anthropic_block(block: Any, place: str) -> Part:
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return Text(text)
+        case {"type": "thinking", "thinking": str(text)}:
+            return Thinking(text, block.get("signature"))
+        case {"type": "image", "source": {"type": "base64", "media_type": str(kind), "data": str(data)}}:
+            return Image(kind, _decoded(data, place))
+        case {"type": "document", "source": {"type": "base64", "media_type": str(kind), "data": str(data)}}:
+            return Resource(block.get("title") or "document", None, _decoded(data, place), kind)
+        case {"type": "document", "source": {"type": "text", "data": str(text)}}:
+            return Resource(block.get("title") or "document", text, None, "text/plain")
+        case {"type": "image" | "document" as kind, "source": {"type": "url", "url": str(url)}}:
+            return Resource(url, media_type="image/*" if kind == "image" else None)
+        case {"type": str(kind)} if kind not in _BLOCKS:
+            return Opaque("anthropic", {name: value for name, value in block.items() if name != "cache_control"})
+        case _:
+            raise _unreadable(place, block)
+
+
+def _data_of(url: str, place: str) -> tuple[str, bytes]:
+    """Return the media type and the bytes of a data URL."""
+    head, comma, data = url.partition(",")
+    if not comma or not head.endswith(";base64"):
+        raise UsageError(f"{place}: this is not a data URL with base64: {url:.60}")
+    return head.removeprefix("data:").removesuffix(";base64"), _decoded(data, place)
+
+
+def _decoded(text: str, place: str) -> bytes:
+    try:
+        return b64decode(text, validate=True)
+    except ValueError as error:
+        raise UsageError(f"{place}: this is not base64: {error}") from None

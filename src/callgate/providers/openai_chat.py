@@ -1,7 +1,7 @@
 """OpenAI's Chat Completions API, which many other servers imitate.
 
 Most of these servers support a subset of the API, and some reject requests with unknown fields. So a request has
-only the necessary fields, and ``ModelFacts.quirks`` list the differences of a server: see ``QUIRKS``.
+only the necessary fields, and ``ModelFacts.quirks`` list the differences of a server: see docs/guides/models.md.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,20 +37,6 @@ from callgate.providers.server_faults import ApiFamily
 from callgate.words.messages import CallPart, Message, Opaque, ResultPart, Text, Thinking
 from callgate.words.model import Request, ToolSpec
 
-QUIRKS: Mapping[str, str] = {
-    "no_sampling": "temperature and stop sequences are refused",
-    "max_completion_tokens": "the limit of the output has this name instead of max_tokens",
-    "cache_key": "prompt_cache_key is known",
-    "developer_role": "the system prompt has the role developer",
-    "no_stream_options": "stream_options is refused; the usage is always sent",
-    "parallel_tool_calls": "parallel calls must be requested",
-    "thinking_type": 'thinking is turned off with {"thinking": {"type": "disabled"}}',
-    "reasoning_content": "the thinking of messages with calls must be sent back, in this field",
-    "reasoning": "the thinking of earlier messages can be sent back, in this field",
-    "ids_of_nine": "a call id has exactly nine letters or digits",
-    "text_calls": "the model writes calls as text, such as a fenced JSON block; they are read from its answers",
-    "no_text_calls": "calls that the model writes as text are never read",
-}
 _LONGEST_ID = 40
 _LONGEST_NAME = 64
 _NO_IMAGES_THERE = "(An image follows in the next message.)"
