@@ -11,7 +11,7 @@ import os
 import re
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from typing import Any, Self, cast
 
 import anyio
@@ -30,12 +30,10 @@ LARGEST_LINE = 8 << 20
 MOST_LISTED = 1_000
 """The most entries of a list that are kept from one response."""
 _LISTS = ("tools", "prompts", "resources", "resourceTemplates")
-_WAITING = 4 << 20  # bytes of messages that wait for the SDK
 _PER_SECOND, _BURST = 5_000, 20_000  # messages; a large one counts for each BYTES_A_MESSAGE
 BYTES_A_MESSAGE = 8 << 10
 _CHUNK = 64 << 10
 _SHORT = 8 << 10  # bytes of a line that is parsed on the loop
-_LINES = 250  # lines that are parsed before other tasks get a turn
 _FAIR = 16  # messages that are received before other tasks get a turn
 _GRACE = 2.0
 _LINGER = 1.0  # seconds that a program may take to end after its output
@@ -63,154 +61,31 @@ class SdkStream:
 
 
 class OutputLines(SdkStream):
-    """The read stream of the SDK: messages from the standard output of a program. Reading pauses while too many
-    messages are queued, while the rate limit is exceeded, and while a long line is parsed in a thread.
+    """The read stream of the SDK: messages from the standard output of a program. The pipe is read when the SDK
+    receives a message, so the program is blocked while its messages are not received or the rate limit is exceeded.
 
     reader  the file descriptor of the pipe
     silent  called when the program closes its output but keeps running
+    over    True if the output has ended
     """
 
     def __init__(self, reader: int, log: ServerLog, silent: Callable[[], None] = lambda: None) -> None:
+        self.over = False
         self._reader = reader
         self._log = log
         self._silent = silent
         self._loop = asyncio.get_running_loop()
-        self._items: deque[tuple[Item, int]] = deque()
-        self._bytes = 0
-        self._line = bytearray()
-        self._unread: deque[bytes] = deque()  # pieces of lines, while others are parsed
-        self._too_long = False  # only the beginning of the line is kept
-        self._parsing = False
-        self._closed = self._exited = self._over = False
-        self._arrived = asyncio.Event()
+        self._items: deque[Item] = deque()
+        self._buffer = bytearray()
+        self._searched = 0  # bytes of the buffer that contain no line end
+        self._too_long = False  # only the beginning of the line is in the buffer
+        self._parsing: asyncio.Future[list[Item]] | None = None
+        self._closed = self._exited = False
+        self._changed = asyncio.Event()
         self._taken = 0
         self._rate = message_rate()
-        self._pause: asyncio.TimerHandle | None = None
-        self._listening = False
+        self._resume_at = 0.0
         os.set_blocking(reader, False)
-        self._listen()
-
-    @property
-    def over(self) -> bool:
-        return self._over
-
-    # ---- the pipe -----------------------------------------------------------------------------------------------
-
-    def _read(self) -> None:
-        if self._over or self._paused:
-            return
-        try:
-            data = os.read(self._reader, _CHUNK)
-        except BlockingIOError:
-            if self._exited:  # a child process has the pipe open
-                self._finish()
-            return
-        if not data:
-            self._finish()
-        elif not self._closed:  # otherwise dropped: the program is ending and must not block
-            pieces = data.split(b"\n")
-            self._spend(len(pieces) - 1 + len(data) / BYTES_A_MESSAGE)
-            self._unread.extend(pieces)
-            self._split()
-
-    def _split(self) -> None:
-        """Parse buffered lines. Stop at a line that must be parsed in a thread, and regularly for other tasks."""
-        for _ in range(_LINES):
-            if self._parsing or not self._unread:
-                break
-            self._add(self._unread.popleft())
-            if self._unread:
-                self._end_line()
-        if self._unread and not self._parsing:
-            self._loop.call_soon(self._split)
-        self._listen()
-
-    def _add(self, piece: bytes) -> None:
-        if not self._too_long:
-            self._line += piece
-            if len(self._line) > LARGEST_LINE:
-                self._line, self._too_long = self._line[:_HEAD], True
-
-    def _end_line(self) -> None:
-        line, self._line = self._line, bytearray()
-        dropped, self._too_long = self._too_long, False
-        if dropped:
-            self._put([too_long(line)], len(line))
-        elif len(line) > _SHORT:
-            self._parsing = True
-            self._loop.run_in_executor(None, parsed, line).add_done_callback(lambda done: self._parsed(done, len(line)))
-        elif line.strip():
-            self._put(parsed(line), len(line))
-
-    def _parsed(self, done: "asyncio.Future[list[Item]]", size: int) -> None:
-        self._parsing = False
-        if not self._closed:
-            self._put(done.result(), size)
-            self._split()
-
-    def _put(self, items: list[Item], size: int) -> None:
-        for item in items:
-            if isinstance(item, Exception):
-                self._log.refuse(str(item))
-            self._items.append((item, size))
-            self._bytes += size
-        if len(items) > 1:
-            self._spend(len(items) - 1)
-        self._arrived.set()
-
-    def _spend(self, cost: float) -> None:
-        seconds = self._rate.spend(cost)
-        if seconds:
-            if self._pause is not None:
-                self._pause.cancel()
-            self._pause = self._loop.call_later(seconds, self._resume)
-
-    def _resume(self) -> None:
-        self._pause = None
-        self._listen()
-
-    @property
-    def _paused(self) -> bool:
-        waits = self._parsing or bool(self._unread) or self._pause is not None or self._bytes > _WAITING
-        return not self._closed and waits
-
-    def _listen(self) -> None:
-        wanted = not (self._over or self._paused)
-        if wanted != self._listening:
-            self._listening = wanted
-            if wanted:
-                self._loop.add_reader(self._reader, self._read)
-            else:
-                self._loop.remove_reader(self._reader)
-        if wanted and self._exited:
-            self._loop.call_soon(self._read)  # the pipe may stay silent and open
-
-    def _finish(self) -> None:
-        self._over = True
-        self._listen()
-        self._arrived.set()
-        if not self._exited:  # the exit status is a better reason than a closed output
-            self._pause = self._loop.call_later(_LINGER, self._runs_on)
-
-    def _runs_on(self) -> None:
-        self.exited()
-        if not self._closed:
-            self._silent()
-
-    def exited(self) -> None:
-        """Record that the program has ended; the pipe still contains the rest of its output."""
-        self._exited = True
-        self._arrived.set()
-        self._listen()
-
-    def release(self) -> None:
-        self._closed = self._over = True
-        self._listen()
-        if self._pause is not None:
-            self._pause.cancel()
-        os.close(self._reader)
-
-    # ---- the read stream ----------------------------------------------------------------------------------------
 
     async def receive(self) -> Item:
         self._taken += 1
@@ -219,21 +94,101 @@ class OutputLines(SdkStream):
         while not self._items:
             if self._closed:
                 raise anyio.ClosedResourceError
-            if self._over and self._exited and not self._parsing:
-                raise anyio.EndOfStream
-            self._arrived.clear()
-            await self._arrived.wait()
-        item, size = self._items.popleft()
-        self._bytes -= size
-        self._listen()
-        return item
+            if self._parsing is not None:
+                self._put(await asyncio.shield(self._parsing))
+                self._parsing = None
+            elif (line := self._next_line()) is None:
+                await self._read()
+            elif self._too_long or len(line) > LARGEST_LINE:
+                self._too_long = False
+                self._put([too_long(line)])
+            elif len(line) > _SHORT:
+                self._parsing = self._loop.run_in_executor(None, parsed, line)
+            elif line.strip():
+                self._put(parsed(line))
+        return self._items.popleft()
+
+    def _next_line(self) -> bytearray | None:
+        """Remove the next line from the buffer and return it; None if the buffer has no complete line."""
+        end = self._buffer.find(b"\n", self._searched)
+        if end >= 0:
+            line = self._buffer[:end]
+            del self._buffer[: end + 1]
+            self._searched = 0
+            return line
+        if self._too_long or len(self._buffer) > LARGEST_LINE:
+            self._too_long = True
+            del self._buffer[_HEAD:]
+        self._searched = len(self._buffer)
+        return None
+
+    async def _read(self) -> None:
+        """Read the pipe into the buffer. Raise EndOfStream at the end of the output."""
+        if (pause := self._resume_at - self._loop.time()) > 0:
+            await asyncio.sleep(pause)
+        try:
+            data = os.read(self._reader, _CHUNK)
+        except BlockingIOError:
+            if not self._exited:
+                await self._readable()
+                return
+            data = b""  # a child process has the pipe open
+        if data:
+            self._buffer += data
+            self._spend(data.count(b"\n") + len(data) / BYTES_A_MESSAGE)
+            return
+        self.over = True
+        with suppress(TimeoutError):  # the exit status is a better reason than a closed output
+            async with asyncio.timeout(_LINGER):
+                while not (self._exited or self._closed):
+                    self._changed.clear()
+                    await self._changed.wait()
+        if not (self._exited or self._closed):
+            self._silent()
+        raise anyio.EndOfStream
+
+    async def _readable(self) -> None:
+        self._changed.clear()
+        self._loop.add_reader(self._reader, self._changed.set)
+        try:
+            await self._changed.wait()
+        finally:
+            if not self._closed:
+                self._loop.remove_reader(self._reader)
+
+    def _put(self, items: list[Item]) -> None:
+        for item in items:
+            if isinstance(item, Exception):
+                self._log.refuse(str(item))
+        self._items.extend(items)
+        self._spend(len(items) - 1)
+
+    def _spend(self, cost: float) -> None:
+        self._resume_at = self._loop.time() + self._rate.spend(cost)
+
+    def exited(self) -> None:
+        """Record that the program has ended; the pipe still contains the rest of its output."""
+        self._exited = True
+        self._changed.set()
 
     async def aclose(self) -> None:
-        self._closed = True
-        self._items.clear()
-        self._unread.clear()
-        self._listen()
-        self._arrived.set()
+        """Drop the rest of the output, so that the program is not blocked while it ends."""
+        if not self._closed:
+            self._closed = True
+            self._items.clear()
+            self._loop.add_reader(self._reader, self._drop)
+            self._changed.set()
+
+    def _drop(self) -> None:
+        with suppress(BlockingIOError):
+            if not os.read(self._reader, _CHUNK):
+                self._loop.remove_reader(self._reader)
+
+    def release(self) -> None:
+        self._closed = self.over = True
+        self._loop.remove_reader(self._reader)
+        self._changed.set()
+        os.close(self._reader)
 
     def __aiter__(self) -> Self:
         return self
