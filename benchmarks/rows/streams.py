@@ -16,7 +16,7 @@ from warnings import catch_warnings
 from benchmarks.measure import Size, cpu_seconds, interleaved, ratio, spread
 from benchmarks.report import Row
 from callgate.providers.http_model import HttpModel
-from callgate.providers.sse import ServerEventReader
+from callgate.providers.stream_parser import ServerEventReader
 from callgate.testing import ManualClock
 from callgate.words.messages import Message, Text
 from callgate.words.model import Request

@@ -5,7 +5,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from callgate.conversation.ports import Model
-from callgate.providers.http_model import HttpModel, with_joined_deltas
+from callgate.providers.http_model import HttpModel
+from callgate.providers.stream_parser import with_joined_deltas
 from callgate.testing import ManualClock, settle
 from callgate.words.errors import ModelError
 from callgate.words.messages import Message, Text

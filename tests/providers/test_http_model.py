@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from callgate.providers.addresses import base_url
 from callgate.providers.exchange import fault_of_exception
-from callgate.providers.http_model import HttpModel, with_joined_deltas
+from callgate.providers.http_model import HttpModel
+from callgate.providers.stream_parser import with_joined_deltas
 from callgate.testing import ManualClock, settle
 from callgate.words.errors import ModelError
 from callgate.words.messages import Message, Text, Usage

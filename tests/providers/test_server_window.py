@@ -13,9 +13,9 @@ import pytest
 
 from callgate.assembly.models import model_source
 from callgate.config import load_config
-from callgate.providers import server_window
+from callgate.providers import model_setup
 from callgate.providers.http_model import LOCAL_IDLE_SECONDS
-from callgate.providers.server_window import ServerWindow, find_window
+from callgate.providers.model_setup import ServerWindow, find_window
 from callgate.words.errors import ModelError
 from callgate.words.messages import Message, Text
 from callgate.words.model import ModelNoted, Request
@@ -140,7 +140,7 @@ def test_the_window_of_each_kind_of_server_is_found(
 
 @pytest.mark.spec("PRV-17")
 def test_a_server_that_loads_its_model_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_window, "_PAUSE", 0)
+    monkeypatch.setattr(model_setup, "_PAUSE", 0)
     answers = {"/v1/models": {"data": [{"id": MODEL, "meta": {"n_ctx": 12_288}}]}}
     with serving(answers, loading=3) as (base_url, asked):
         assert find_window(base_url, MODEL, {}) == ServerWindow(12_288, path="/v1/models")
@@ -149,7 +149,7 @@ def test_a_server_that_loads_its_model_is_asked_again(monkeypatch: pytest.Monkey
 
 @pytest.mark.spec("PRV-17")
 def test_a_server_that_does_not_load_its_model_in_time_has_no_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_window, "LOADING_SECONDS", 0)
+    monkeypatch.setattr(model_setup, "LOADING_SECONDS", 0)
     answers = {"/v1/models": {"data": [{"id": MODEL, "meta": {"n_ctx": 12_288}}]}}
     with serving(answers, loading=100) as (base_url, _):
         assert find_window(base_url, MODEL, {}) is None

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.providers.family import ServerEvent
-from callgate.providers.sse import EventTooLarge, ServerEventReader
+from callgate.providers.stream_parser import EventTooLarge, ServerEventReader
 
 CASES: list[tuple[bytes, list[tuple[str, str]]]] = [
     (b"data: a\n\n", [("", "a")]),

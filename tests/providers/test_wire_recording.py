@@ -12,8 +12,7 @@ import pytest
 from callgate.assembly.models import open_models
 from callgate.config import load_config
 from callgate.providers.http_model import HttpModel
-from callgate.providers.replay import ReplayModel, recordings
-from callgate.providers.wire_recording import WireRecorder
+from callgate.providers.wire_recording import ReplayModel, WireRecorder, recordings
 from callgate.testing import ManualClock
 from callgate.transcript.masking import Masker
 from callgate.words.errors import ModelError, UsageError

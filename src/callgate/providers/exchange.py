@@ -30,7 +30,7 @@ from callgate.providers.connection import (
 )
 from callgate.providers.family import Family, HttpPost
 from callgate.providers.fault_table import fault_of, http_fault, request_id_of
-from callgate.providers.sse import EventTooLarge
+from callgate.providers.stream_parser import EventTooLarge
 from callgate.providers.wire_recording import WireTape
 from callgate.words.errors import ModelError, UsageError
 from callgate.words.late_pattern import late_pattern

@@ -6,34 +6,26 @@ handles.
 """
 
 import re
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
-from typing import cast
 
 from callgate._version import __version__
 from callgate.core.ports import Clock
 from callgate.providers.addresses import base_url
 from callgate.providers.connection import Watchdog
 from callgate.providers.exchange import ConnectionPool, Exchange, failure, fault_of_exception
-from callgate.providers.family import Family, HttpPost, ModelFacts, ServerEvent, StreamParser
+from callgate.providers.family import Family, HttpPost, ModelFacts
 from callgate.providers.fault_table import fault_of
-from callgate.providers.sse import ServerEventReader
+from callgate.providers.stream_parser import AnswerTally, ServerEventReader, with_joined_deltas
 from callgate.providers.wire_recording import REMOVED, WireRecorder, WireTape
 from callgate.words.errors import ModelError
 from callgate.words.late_pattern import late_pattern
-from callgate.words.messages import Usage
 from callgate.words.model import (
-    ArgumentsDelta,
-    MessageEnded,
-    MessageStarted,
     ModelEvent,
     ModelNoted,
     Request,
-    TextDelta,
-    ThinkingDelta,
 )
 from callgate.words.noun import nothing
-from callgate.words.window import missing_usage
 
 IDLE_SECONDS, LOCAL_IDLE_SECONDS = 90.0, 600.0
 """The default timeout of each wait for the server: for the connection, the answer, and between bytes. A local server
@@ -109,7 +101,11 @@ class HttpModel:
             if failed is not None:
                 raise failed
             while not tally.ended and (piece := await exchange.piece()) is not None:
-                for event in with_joined_deltas(parsed_events(reader.feed(piece), parser, exchange.tape)):
+                found = reader.feed(piece)
+                if exchange.tape is not None:
+                    exchange.tape.events(found)
+                parsed = (event for server_event in found for event in parser.feed(server_event))
+                for event in with_joined_deltas(parsed):
                     yield tally.count(event)
                     if tally.ended:
                         break
@@ -138,67 +134,6 @@ class HttpModel:
         return new
 
 
-class AnswerTally:
-    """A counter for the events of one answer.
-
-    ended  True if the message is complete
-    """
-
-    def __init__(self, request: Request) -> None:
-        self._request = request
-        self._chars = 0
-        self._known = Usage()
-        self.ended = False
-        self.has_events = False
-
-    def count(self, event: ModelEvent) -> ModelEvent:
-        """Count an event and return it. If the provider reported no usage, a copy of MessageEnded with an estimate
-        is returned."""
-        self.has_events = True
-        kind = event.__class__
-        if kind is TextDelta or kind is ArgumentsDelta or kind is ThinkingDelta:
-            self._chars += len(event.text)  # type: ignore[union-attr]
-        elif isinstance(event, MessageStarted):
-            self._known = event.usage
-        elif isinstance(event, MessageEnded):
-            self.ended = True
-            missing = missing_usage(self._known + event.usage, self._request, self._chars)
-            return replace(event, usage=event.usage + missing) if missing.estimated else event
-        return event
-
-
-def parsed_events(
-    found: Iterable[ServerEvent], parser: StreamParser, tape: WireTape | None
-) -> Iterator[ModelEvent | ModelError]:
-    for server_event in found:
-        if tape is not None:
-            tape.event(server_event)
-        yield from parser.feed(server_event)
-
-
-def with_joined_deltas(events: Iterable[ModelEvent | ModelError]) -> Iterator[ModelEvent]:
-    """Yield the events, with consecutive deltas of a part joined into a single delta. Raise the first ModelError
-    among the events."""
-    first: TextDelta | ArgumentsDelta | None = None
-    texts: list[str] = []
-    for event in events:
-        kind = event.__class__
-        if first is not None:
-            if kind is first.__class__ and event.index == first.index:  # type: ignore[union-attr]
-                texts.append(event.text)  # type: ignore[union-attr]
-                continue
-            yield replace(first, text="".join(texts)) if len(texts) > 1 else first
-            first = None
-        if isinstance(event, ModelError):
-            raise event
-        if kind is TextDelta or kind is ArgumentsDelta:
-            first, texts = cast("TextDelta | ArgumentsDelta", event), [cast(TextDelta, event).text]
-        else:
-            yield event
-    if first is not None:
-        yield replace(first, text="".join(texts)) if len(texts) > 1 else first
-
-
 def merge_headers(*headers: Mapping[str, str]) -> dict[str, str]:
     """Merge headers by name, ignoring case; later headers replace earlier ones."""
     found: dict[str, tuple[str, str]] = {}
@@ -213,13 +148,10 @@ def secrets_of(key: str | None, headers: Mapping[str, str]) -> set[str]:
     values = [
         value
         for name, value in headers.items()
-        if name.lower() not in PUBLIC_HEADERS and (SECRET_HEADER.search(name) or (len(value) > 7 and _has_digit(value)))
+        if name.lower() not in PUBLIC_HEADERS
+        and (SECRET_HEADER.search(name) or (len(value) > 7 and any(map(str.isdigit, value))))
     ]
     return {word for value in (key or "", *values) for word in (value, *value.split()) if len(word) > 5}
-
-
-def _has_digit(value: str) -> bool:
-    return any(map(str.isdigit, value))
 
 
 def without_secrets(error: Exception, secrets: set[str]) -> Exception:

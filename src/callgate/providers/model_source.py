@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from callgate.providers.exchange import ConnectionPool
     from callgate.providers.http_model import HttpModel
     from callgate.providers.model_setup import SetupOption
-    from callgate.providers.replay import ReplayModel
-    from callgate.providers.wire_recording import WireRecorder
+    from callgate.providers.wire_recording import ReplayModel, WireRecorder
 
 FAMILIES: Mapping[str, str] = {
     "anthropic": "anthropic:Anthropic",
@@ -234,7 +233,7 @@ class ModelSource:
             return _with_window(facts, facts.context_tokens, "from your models.toml")
         if not row.local or row.family != "openai-chat":
             return facts
-        from callgate.providers.server_window import find_window  # imports the HTTP client
+        from callgate.providers.model_setup import find_window  # imports the HTTP client
 
         headers = {**self._server_settings(model.provider).headers}
         if key is not None:
@@ -345,7 +344,7 @@ def open_replay(place: Path) -> tuple[ConfiguredModel, ConfiguredModel]:
     """Return two models that replay recordings: the first replays the exchanges of the first recorded model, the
     second replays the exchanges of all other models, which wrote titles and summaries. Raise UsageError if there are
     no recordings."""
-    from callgate.providers.replay import ReplayModel, recordings  # imports the network modules
+    from callgate.providers.wire_recording import ReplayModel, recordings  # imports the network modules
 
     found = recordings(place)
     name = f"{REPLAY}{place}"
