@@ -12,8 +12,8 @@ from httpx2 import ASGITransport, AsyncClient
 
 from callgate import Nesting, Session
 from callgate.assembly.servers import KeptSecrets
-from callgate.mcp.forms import form_fields, shown_address
 from callgate.mcp.server_config import ServerConfig, read_text
+from callgate.mcp.server_questions import form_fields, shown_address
 from callgate.mcp.server_tool import described
 from callgate.mcp.tool_definitions import MOST_TOOLS, read_definition, tool_names
 from callgate.mcp_server.http import HttpServer, names_of

@@ -12,9 +12,8 @@ from callgate.assembly.agent import agent_session
 from callgate.assembly.options import ServerFlags
 from callgate.config import Config
 from callgate.mcp.mcp_feature import MOST_MENTIONED, ResourceMention, mentions_in, servers_feature
-from callgate.mcp.resource_tools import resource_tools
 from callgate.mcp.server_config import ServerConfig
-from callgate.mcp.server_list import ServerList
+from callgate.mcp.server_list import ServerList, resource_tools
 from callgate.testing import ScriptedModel, call, fail, say, turn
 from callgate.transcript.store import Store
 from callgate.words.events import CallSettled, Event, Noted, QuestionAsked, RunEnded, TurnStarted

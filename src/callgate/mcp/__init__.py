@@ -7,10 +7,9 @@ server            keep one server connected; ``server_questions`` asks the user 
 server_requests   send requests to a server, and convert the answers to Results
 server_tool       the tools and prompts of a server
 server_list       all servers of a session as a source of tools, also while they are being connected
-resource_tools    the tools ListMcpResources and ReadMcpResource
 server_context    the state of a server, and what it needs from the session
 link              the connection on the SDK, over ``stdio_transport`` or ``http_transport``
-forms             convert forms of servers to questions; ``oauth`` logs in; ``server_log`` writes the log file
+oauth             log in to servers; ``server_log`` writes the log file
 mcp_feature       the feature ``mcp`` of a session
 
 The package ``mcp`` (the SDK) is imported only when the first server connects: ``link`` and its imports are then loaded

@@ -10,8 +10,7 @@ from collections.abc import Collection, Sequence
 
 from callgate.conversation.feature import Feature, FeaturePart, InjectedCall, OpenSession
 from callgate.mcp.approvals import definition_check
-from callgate.mcp.resource_tools import READ
-from callgate.mcp.server_list import ServerList, connection_check, settled
+from callgate.mcp.server_list import READ, ServerList, connection_check, settled
 from callgate.notices.notices_feature import NAME as NOTICES
 from callgate.notices.notices_feature import NoticesPart
 from callgate.words.events import CallProgressed, Noted

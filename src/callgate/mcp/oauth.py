@@ -25,9 +25,9 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl, ValidationError
 
-from callgate.mcp.forms import shown_address
 from callgate.mcp.link_faults import NeedsLogin
 from callgate.mcp.server_config import OAuthClient
+from callgate.mcp.server_questions import shown_address
 
 _PATH = "/callback"
 _LONGEST_REQUEST = 16_000

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from callgate.core.ports import Host
 from callgate.mcp.approvals import ApprovedDefinitions
-from callgate.mcp.forms import Person
+from callgate.mcp.server_questions import Person
 from callgate.words.noun import noun
 
 if TYPE_CHECKING:
