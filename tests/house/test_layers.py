@@ -95,7 +95,7 @@ EXCEPTIONS = {
     "cli.sandbox_commands": ("host", "policy.sandbox_policy", "policy.sandbox_proofs"),
     "cli.session_log": ("transcript",),
     "tui.commands.custom_prompts": ("policy.trust", "tools.front_matter", "tools.skills"),
-    "tui.commands.slash_screen": ("host.environment",),  # programs outside the workspace
+    "tui.commands.slash_program": ("host.environment",),  # programs outside the workspace
     "tui.composer.pictures": ("host.environment", "host.files", "tools.files"),
     "tui.composer.prompt_history": ("transcript",),
     "tui.composer.workspace_files": ("host.environment", "tools.ripgrep"),

@@ -10,9 +10,9 @@ from hypothesis import strategies as some
 
 from callgate import Prompt, Session
 from callgate.testing import PlainTool, ScriptedModel, call, fail, pause, say, turn
-from callgate.tui.activity import activity_line
 from callgate.tui.blocks import NoticeBlock
 from callgate.tui.fold import ConversationFold
+from callgate.tui.footer import activity_line
 from callgate.words.errors import ModelError
 from callgate.words.events import CallProgressed, Event, SessionStatus, StatusChanged, TextStreamed
 from callgate.words.inputs import Compact

@@ -10,8 +10,7 @@ from pyte.screens import Char
 from callgate.tui.blocks import CallBlock
 from callgate.tui.panels.panel_page import PanelPage
 from callgate.tui.render import Painter
-from callgate.tui.render.changed_words import changed_words
-from callgate.tui.render.diff import diff_rows
+from callgate.tui.render.diff import changed_words, diff_rows
 from callgate.tui.render.spans import width_of
 from callgate.tui.theme import GROUNDS, GROUNDS_16, INKS, WORD_INK, Depth, Theme, ThemeName
 from callgate.words.calls import Display, Result, Status

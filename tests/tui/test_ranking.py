@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.tui.composer.path_ranking import MOST_FITS, PathIndex
+from callgate.tui.composer.completion_sources import MOST_FITS, PathIndex
 
 FILES = (
     "README.md",

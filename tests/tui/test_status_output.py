@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from callgate.tui.statusline.status_runner import LONGEST, MARKS, MOST_COLOURS, status_lines, without_colours
+from callgate.tui.statusline.status_line import LONGEST, MARKS, MOST_COLOURS, status_lines, without_colours
 from tests.rows import rows
 
 RED, END = "\x1b[31m", "\x1b[0m"

@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 
 from callgate.assembly.status_command import Finished
 from callgate.testing import ManualClock, run_virtual, settle
-from callgate.tui.statusline.status_runner import DEBOUNCE, StatusLine, asks_for_run, failure_of, status_lines
+from callgate.tui.statusline.status_line import DEBOUNCE, StatusLine, asks_for_run, failure_of, status_lines
 from callgate.words import events as facts
 from callgate.words.messages import Message
 

@@ -10,8 +10,7 @@ from callgate import Session
 from callgate.config import Config, load_config
 from callgate.testing import ManualClock, MemoryHost, ScriptedModel, say, turn
 from callgate.testing.script import stop
-from callgate.tui.statusline.status_line import CHECK_EVERY, SessionStatusLine
-from callgate.tui.statusline.status_runner import DEBOUNCE
+from callgate.tui.statusline.status_line import CHECK_EVERY, DEBOUNCE, SessionStatusLine
 from callgate.words.inputs import SetMode
 from callgate.words.messages import Usage
 from callgate.words.model import Abilities

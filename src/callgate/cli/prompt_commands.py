@@ -13,8 +13,8 @@ from callgate.cli.terminal import Line, Span, can_redraw, paragraph
 from callgate.cli.text_output import json_fields, out, put, put_json, say, text_width
 from callgate.config import Config, load_config
 from callgate.tools.builtin import BUILTIN, builtin_tools
+from callgate.tui.statusline.status_line import failure_of, status_lines, without_colours
 from callgate.tui.statusline.status_payload import SAMPLE, payload_bytes
-from callgate.tui.statusline.status_runner import failure_of, status_lines, without_colours
 from callgate.words.errors import UsageError
 from callgate.words.modes import Mode
 

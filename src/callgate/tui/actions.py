@@ -133,7 +133,7 @@ class InputActions:
             self._app.post(MoveToBackground())
 
     def transcript(self) -> None:
-        from callgate.tui.panels.transcript_panel import TranscriptPanel
+        from callgate.tui.panels.scroll_panel import TranscriptPanel
 
         self._app.open_panel(TranscriptPanel(self._app, self._app.transcript(expanded=True)))
 
@@ -150,7 +150,7 @@ class InputActions:
 
     def keys(self) -> None:
         """Open or close the panel that lists the keys of the current context."""
-        from callgate.tui.panels.keys_panel import keys_panel
+        from callgate.tui.panels.scroll_panel import keys_panel
 
         receiver = self._app.receiver
         if self._keys is not None and receiver.panel is self._keys:

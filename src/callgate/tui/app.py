@@ -27,7 +27,7 @@ from callgate.tui.frames import Frames
 from callgate.tui.keys import Context, KeyAction
 from callgate.tui.layout import build_application
 from callgate.tui.panels.question_queue import QuestionQueue
-from callgate.tui.panels.transcript_panel import Transcript
+from callgate.tui.panels.scroll_panel import Transcript
 from callgate.tui.port import Panel, Receiver, SessionOpener, SessionStart, SlashCommand, ViewName
 from callgate.tui.route import as_card, route
 from callgate.tui.screen import ESCAPE, ESCAPE_AT_CARD, terminal_output

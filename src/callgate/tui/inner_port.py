@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from callgate.tui.composer import Composer
     from callgate.tui.keys import Context, KeyAction
     from callgate.tui.panels.question_queue import QuestionQueue
-    from callgate.tui.panels.transcript_panel import Transcript
+    from callgate.tui.panels.scroll_panel import Transcript
     from callgate.tui.screen import InlineApplication
     from callgate.tui.statusline.status_line import SessionStatusLine
 

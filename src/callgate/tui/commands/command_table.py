@@ -28,7 +28,7 @@ _GROUPS: Mapping[SlashGroup, Iterable[SlashCommand]] = {
     "conversation": (
         _command("compact [FOCUS]", "replace the older history with a summary", "session", at_rest=True),
         _command("continue", "continue unfinished work", "session:go_on", at_rest=True),
-        _command("copy", "copy the last answer to the clipboard", "screen"),
+        _command("copy", "copy the last answer to the clipboard", "program"),
         _command("plan [GOAL|off]", "switch to plan mode and plan a goal", "session"),
         _command("init [WISH]", "let the agent write AGENTS.md for this folder", "session"),
         _command("review [RANGE]", "let the agent review changes without editing files", "session"),
@@ -49,11 +49,11 @@ _GROUPS: Mapping[SlashGroup, Iterable[SlashCommand]] = {
         ),
     ),
     "changes": (
-        _command("diff [N]", "list the changes of the session, or show one", "changes"),
+        _command("diff [N]", "list the changes of the session, or show one", "session"),
         _command(
             "undo [turn|call|session|N] [--partly]",
             "show changes and undo them",
-            "changes",
+            "session",
             words={
                 "turn": "the changes of the last turn with changes",
                 "call": "the newest change",
@@ -130,7 +130,7 @@ _GROUPS: Mapping[SlashGroup, Iterable[SlashCommand]] = {
         _command(
             "view [inline|full|status]",
             "show the conversation inline or on the full screen; stored for later",
-            "screen",
+            "program",
             words={
                 "inline": "finished output stays in the scrollback of the terminal",
                 "full": "the conversation uses the full screen",
@@ -141,13 +141,13 @@ _GROUPS: Mapping[SlashGroup, Iterable[SlashCommand]] = {
         _command(
             "theme [auto|dark|light|mono]",
             "set the colours; stored for later",
-            "screen",
+            "program",
             words=dict.fromkeys(THEMES, ""),
         ),
         _command(
             "vim [on|off]",
             "use vim keys in the input line; stored for later",
-            "screen",
+            "program",
             words={"on": "Esc leaves the insert mode", "off": "Emacs keys"},
         ),
         _command(

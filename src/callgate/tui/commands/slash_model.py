@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 from callgate.tui.blocks import TableBlock
-from callgate.tui.commands.slash_support import config_of, said, session_of
+from callgate.tui.commands import config_of, said, session_of
 from callgate.tui.panels.list_panel import ListItem, ListPanel
 from callgate.words.errors import UsageError
 from callgate.words.inputs import SetEffort, SetModel

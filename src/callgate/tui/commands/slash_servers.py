@@ -7,7 +7,7 @@ from functools import partial
 from shlex import split
 from typing import TYPE_CHECKING, Any
 
-from callgate.tui.commands.slash_support import said, session_of
+from callgate.tui.commands import said, session_of
 from callgate.tui.panels.servers_panel import ACTIONS, ServersPanel, about_state, show_log
 from callgate.tui.port import SlashCommand
 from callgate.words.errors import UsageError

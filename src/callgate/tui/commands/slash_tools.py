@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from callgate.formats.display import counted
 from callgate.tui.blocks import CallBlock, NoticeBlock, TableBlock
-from callgate.tui.commands.slash_support import (
+from callgate.tui.commands import (
     config_of,
     count_of,
     dollars,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from callgate.formats.display import counted
 from callgate.tui.blocks import LinesBlock, TableBlock
-from callgate.tui.commands.slash_support import config_of, count_of, said, seconds, session_of
+from callgate.tui.commands import config_of, count_of, said, seconds, session_of
 from callgate.tui.theme import Theme
 from callgate.words.errors import UsageError
 from callgate.words.events import CallArrived, CallSettled, Event, TurnEnded

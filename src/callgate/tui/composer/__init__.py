@@ -2,7 +2,7 @@
 
 attachments     long pasted texts and images, each stored as one character of the text
 mentions        ``@path`` and paths of images in a text
-candidates      the completion list; ``completion_sources``, ``path_ranking`` and ``workspace_files`` find its entries
+candidates      the completion list; ``completion_sources`` and ``workspace_files`` find its entries
 recall          earlier prompts; ``prompt_history`` stores them
 hints           the lines above and below the input line
 """

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from itertools import accumulate, islice
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
-
-from callgate.tui.composer.path_ranking import PathIndex
 
 if TYPE_CHECKING:
     from callgate.admin.servers import Server
@@ -100,3 +101,154 @@ async def _path_index(root: Path) -> PathIndex | None:
         return await asyncio.to_thread(listed)
     except (OSError, RuntimeError):  # RuntimeError: no thread can be started while the program exits
         return None
+
+
+# ---- ranking -------------------------------------------------------------------------------------------------------
+#
+# Paths are ranked by a typed text, fast enough to run at each key for 100,000 paths. All paths are joined to one text,
+# so that a search runs in C and stops after enough matches.
+
+MOST_FITS = 50
+"""The number of matches that are returned."""
+_SCORED = 300
+"""The number of letter matches that are scored."""
+_NARROW = 8_000
+"""If fewer paths match, a longer text is matched against these paths only."""
+
+
+class PathIndex:
+    """The files and folders of a workspace. The path of a folder ends with ``/``.
+
+    The order of matches, best first: the name starts with the text, a word of the name starts with it, the name
+    contains it, the path contains it, the path has its letters in this order. Equal matches are ordered by depth and
+    length of the path.
+    """
+
+    def __init__(self, files: Iterable[str]) -> None:
+        self.paths = _with_folders(files)
+        self._lower = [path.lower().replace("\n", " ") for path in self.paths]
+        self._all = _Lines(self._lower)
+        self._names = _Lines([path.rstrip("/").rpartition("/")[2] for path in self._lower])
+        self._narrowed: tuple[str, Sequence[int]] | None = None
+
+    def ranked(self, typed: str, most: int = MOST_FITS) -> list[str]:
+        text = typed.lower().replace("\n", " ")
+        if not text:
+            return self.paths[:most]
+        if self._narrowed is not None and text.startswith(self._narrowed[0]):
+            return [self.paths[at] for at in self._of_few(text, self._narrowed[1])[:most]]
+        found = dict.fromkeys(self._holding(text))
+        if len(found) < most:
+            found |= dict.fromkeys(self._in_order(text))
+        return [self.paths[at] for at in islice(found, most)]
+
+    def _holding(self, text: str) -> Iterator[int]:
+        if "/" not in text:
+            yield from islice(self._names.holding(f"\n{text}"), MOST_FITS)
+            inside = list(islice(self._names.holding(text), _SCORED))
+            yield from sorted(inside, key=lambda at: _word(text).search(self._names.lines[at]) is None)
+        yield from islice(self._all.holding(text), MOST_FITS)
+
+    def _in_order(self, text: str) -> list[int]:
+        """Return the indexes of paths with the letters in this order, best first. Search the names first and, if too
+        few match, the whole paths."""
+        found = list(islice(self._names.fitting(_in_order(text)), _SCORED))
+        if len(found) < MOST_FITS:
+            found = list(islice(self._all.fitting(_in_order(text)), _NARROW))
+            self._narrowed = (text, found) if len(found) < _NARROW else None
+        return sorted(found[:_SCORED], key=lambda at: self._score(text, at))
+
+    def _of_few(self, text: str, near: Sequence[int]) -> list[int]:
+        """Return the indexes of paths that match the text, best first. Only the paths in ``near``, which matched a
+        shorter text, are searched."""
+        fits = _in_order(text).match
+        found = [at for at in near if fits(f"\n{self._lower[at]}")]
+        self._narrowed = (text, found)
+        if len(found) > _SCORED:
+            holding = [at for at in found if text in self._lower[at]]
+            found = [*holding[:_SCORED], *found[: _SCORED - len(holding[:_SCORED])]]
+        return sorted(dict.fromkeys(found), key=lambda at: self._score(text, at))
+
+    def _score(self, text: str, at: int) -> tuple[int, int]:
+        name, path = self._names.lines[at], self._lower[at]
+        if text in path:
+            how = 0 if name.startswith(text) else 1 if _word(text).search(name) else 2 if text in name else 3
+            return how, at
+        return 4, -_points(text, path, name)
+
+
+class _Lines:
+    """Lines joined to one text, with a line feed before each line."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines = lines
+        self._text = "".join(f"\n{line}" for line in lines)
+        self._ends = [*accumulate(len(line) + 1 for line in lines)]
+
+    def holding(self, piece: str) -> Iterator[int]:
+        """Yield the indexes of the lines that contain ``piece``. A line feed at the start of ``piece`` matches the
+        start of a line."""
+        return self._each(lambda start: self._text.find(piece, start))
+
+    def fitting(self, pattern: re.Pattern[str]) -> Iterator[int]:
+        def search(start: int) -> int:
+            found = pattern.search(self._text, start)
+            return -1 if found is None else found.start()
+
+        return self._each(search)
+
+    def _each(self, search: Callable[[int], int]) -> Iterator[int]:
+        place = search(0)
+        while place >= 0:
+            number = bisect_right(self._ends, place)
+            yield number
+            place = search(self._ends[number])
+
+
+def _with_folders(files: Iterable[str]) -> list[str]:
+    folders: set[str] = set()
+    listed = {*files}
+    for path in listed:
+        folder = path.rpartition("/")[0]
+        while folder and f"{folder}/" not in folders:
+            folders.add(f"{folder}/")
+            folder = folder.rpartition("/")[0]
+    return sorted({*listed, *folders}, key=lambda path: (path.count("/", 0, -1), len(path), path))
+
+
+def _word(text: str) -> re.Pattern[str]:
+    return re.compile(rf"[_\-. ]{re.escape(text)}")
+
+
+def _in_order(text: str) -> re.Pattern[str]:
+    """Return a pattern for lines with these letters in order. It is possessive: a search never backtracks."""
+    return re.compile("\n" + "".join(rf"[^\n{re.escape(sign)}]*+{re.escape(sign)}" for sign in text))
+
+
+def _points(text: str, path: str, name: str) -> int:
+    """Return the score of a match. Letters that start words, adjacent letters, and matches within the name score
+    higher."""
+    inside = _walked(text, name)
+    return (inside * 8 + 40 if inside else _walked(text, path) * 8) - len(path) // 4
+
+
+def _walked(text: str, path: str) -> int:
+    """Return the score of the positions of the letters in the path; 0 if a letter is missing. The start of a later word
+    is preferred to a nearer position."""
+    points, last = 0, -1
+    for sign in text:
+        at = path.find(sign, last + 1)
+        if at < 0:
+            return 0
+        if at != last + 1 and not _begins(path, at):
+            place = at
+            while place >= 0 and not _begins(path, place):
+                place = path.find(sign, place + 1)
+            at = at if place < 0 else place
+        points += 5 if _begins(path, at) else 3 if at == last + 1 else 1
+        last = at
+    return points
+
+
+def _begins(path: str, at: int) -> bool:
+    return at == 0 or path[at - 1] in "/_-. "

@@ -5,7 +5,6 @@ question_card     the card of a question; ``card_forms`` has its rules to rememb
 list_panel        a list to choose from; ``sessions_panel``, ``rewind_panel`` and ``servers_panel`` are lists
 pending_panel     staged changes, to apply or discard
 trust_panel       the question whether the user trusts a folder
-scroll_panel      a long text or a diff; ``keys_panel`` lists keys
-transcript_panel  the whole conversation
+scroll_panel      a long text, a diff, the keys of a context, the whole conversation
 panel_page        the lines of a panel
 """

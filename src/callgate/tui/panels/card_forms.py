@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from callgate.formats.columns import width
 from callgate.formats.display import visible
-from callgate.tui.fold_runs import SCOPES
+from callgate.tui.fold import SCOPES
 from callgate.tui.panels.panel_page import PanelPage
 from callgate.words.decisions import AskedField, Choice, Confirmation, FieldAnswer, Question, Scope, answers_fault
 

@@ -1,13 +1,22 @@
-"""Full-screen panels that are scrolled and searched: a long text, and the base class of the transcript."""
+"""Full-screen panels that are scrolled and searched: a long text, the keys of a context, the whole conversation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from callgate.tui.keys import Context
+from callgate.formats.columns import width as width_of
+from callgate.formats.columns import words
+from callgate.formats.display import visible
+from callgate.tui.blocks import text_of
+from callgate.tui.fold import ConversationFold
+from callgate.tui.keys import CONTEXTS, Context, KeyAction, shown_keys
 from callgate.tui.panels.panel_page import CODES, PanelPage
 from callgate.tui.port import Panel, Terminal
+
+if TYPE_CHECKING:
+    from callgate.tui.render import Painter
+
 
 T = TypeVar("T")
 
@@ -201,3 +210,72 @@ class ScrollPanel(PagerPanel):
         again = [("n N", "next, previous")] if pane.sought else []
         foot.keys([(theme.sign("↑ ↓", "up/down"), "scroll"), ("/", "search"), *again, ("Esc", "back")])
         return [*frame.lines, *shown, *foot.lines]
+
+
+class Transcript:
+    """Shows the blocks of a conversation in a pane. ``painter`` returns a painter for the current width."""
+
+    def __init__(self, fold: ConversationFold, painter: Callable[[], Painter], *, expanded: bool) -> None:
+        self._fold = fold
+        self._painter = painter
+        self._expanded = expanded
+        self._width = 0
+        self.pane = Pane(fold.blocks, lambda _block: (), text_of)
+
+    def lines(self, width: int, height: int) -> list[str]:
+        """Return the visible lines, followed by empty lines up to ``height``."""
+        self.pane.items = self._fold.blocks
+        if width != self._width:
+            self._width, painter = width, self._painter()
+            self.pane.repaint(lambda block: painter.lines(block, expanded=self._expanded))
+        shown = self.pane.lines(height)
+        if self.pane.at_found and shown:
+            shown[0] = self._painter().theme.paint(CODES.sub("", shown[0]).ljust(width - 1), "reverse")
+        return [*shown, *[""] * (height - len(shown))]
+
+
+class TranscriptPanel(PagerPanel):
+    """A full-screen panel with the whole conversation. A search begins at the newest block."""
+
+    def __init__(self, terminal: Terminal, transcript: Transcript) -> None:
+        super().__init__(terminal, transcript.pane, -1)
+        self.transcript = transcript
+
+    def lines(self, width: int, height: int) -> Sequence[str]:
+        return [*self.transcript.lines(width, height - 1), self._bar(width)]
+
+    def _bar(self, width: int) -> str:
+        where = "at the end" if self._pane.at_end else "scrolled up"
+        sought = visible(self._pane.sought)
+        found = "" if not sought else f"  not found: {sought}" if self._missed else f"  n next, N previous: {sought}"
+        text = f" transcript, {where}  q back  / search{found}"
+        return self._terminal.theme.paint(text[:width].ljust(width), "reverse")
+
+
+_NARROW = 60
+"""In a narrower terminal, the help is below the keys."""
+
+
+def keys_panel(terminal: Terminal, context: Context) -> ScrollPanel:
+    """Return a panel that lists the actions of a context and of ``anywhere`` with their keys."""
+    own = [row for row in terminal.keys if row.context == context and row.keys]
+    taken = {key for row in own for key in row.keys}
+    rows = [*own, *(row for row in terminal.keys if row.context == "anywhere" and {*row.keys} - taken)]
+
+    def write(page: PanelPage) -> None:
+        _write_keys(page, rows)
+        page.words("change keys: [keybindings] in the settings", "grey")
+
+    return ScrollPanel(terminal, f"Keys of {CONTEXTS[context]}", write)
+
+
+def _write_keys(page: PanelPage, rows: Sequence[KeyAction]) -> None:
+    """Write keys and their help in two columns, or in one column in a narrow terminal."""
+    keys = [", ".join(shown_keys(each, not page.theme.unicode) for each in row.keys) for row in rows]
+    room = 0 if page.width < _NARROW - 1 else max(map(width_of, keys), default=0) + 2
+    for key, row in zip(keys, rows, strict=True):
+        first, *rest = words(row.help, max(page.width - room - 4, 12))
+        margin = " " * (room + 2 if room else 4)
+        shown = f"  {page.theme.paint(key, 'cyan')}"
+        page.lines += [f"{shown}{' ' * (room - width_of(key))}{first}"] if room else [shown, margin + first]
+        page.lines += [margin + each for each in rest]

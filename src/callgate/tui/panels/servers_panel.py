@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from callgate.formats.display import counted
 from callgate.tui.blocks import TableBlock
-from callgate.tui.commands.slash_support import seconds
+from callgate.tui.commands import seconds
 from callgate.tui.panels.list_panel import ListItem, ListPanel
 
 if TYPE_CHECKING:
