@@ -60,7 +60,11 @@ class SessionQuestions:
 def answer(which: str | None, call: str | None, answer: str | None, as_json: bool, **options: Any) -> int:
     """Show the open questions of a session, or answer one of them. If a program has the session open, that program
     acts on the answer; otherwise the answer is recorded and takes effect when the session is resumed. The first
-    answer wins."""
+    answer wins.
+
+    exit codes: 0 shown, or the answer was accepted; 1 refused, because the question was answered or is not open; 2
+    usage
+    """
     if call in ANSWERS and answer is None:
         call, answer = None, call
     if which in ANSWERS and call is answer is None:
@@ -246,7 +250,5 @@ COMMANDS = (
             ArgumentRow("--scope session|project|user", "with always: where the rule is valid (default: session)"),
             ArgumentRow("--json", "print JSON lines, without shortened texts", "as_json"),
         ),
-        more="exit codes: 0 shown, or the answer was accepted; 1 refused, because the question was answered or is not "
-        "open; 2 usage",
     ),
 )

@@ -1,4 +1,8 @@
-"""The commands ``callgate auth``."""
+"""The commands ``callgate auth``.
+
+Keys are looked for in the environment (ANTHROPIC_API_KEY and the like), by the key_command of your settings, in the
+keyring of the system, and in a private file of $CALLGATE_DATA_DIR, in this order.
+"""
 
 import asyncio
 import sys
@@ -24,7 +28,12 @@ _LONGEST = 10_000
 
 def set_key(provider: str, key: Sequence[str]) -> int:
     """Store the key of a provider. It is read without echo, or from standard input, and stored in the system keyring
-    if there is one (pip install "callgate[keyring]"), otherwise in a file that only you can read."""
+    if there is one (pip install "callgate[keyring]"), otherwise in a file that only you can read.
+
+    examples:
+      callgate auth set anthropic
+      pass show openai | callgate auth set openai
+    """
     if key:
         raise CommandMisuse(
             "do not pass a key as an argument, where others can see it: enter it when asked, or use a pipe"
@@ -70,7 +79,14 @@ def forget_key(provider: str) -> int:
 
 def test_model(which: str | None, as_json: bool) -> int:
     """Send a few small requests to a model and report which features work: text, streaming, tools, a forced tool,
-    JSON Schema, images. For each feature that fails, the report says what to do. Costs a few hundred tokens."""
+    JSON Schema, images. For each feature that fails, the report says what to do. Costs a few hundred tokens.
+
+    examples:
+      callgate auth test openai
+      callgate auth test ollama/qwen3
+
+    exit codes: 0 the model answers, 1 it does not
+    """
     name = model_to_test(which)
     if not as_json:
         say(f"trying {name}")
@@ -100,7 +116,6 @@ COMMANDS = (
         set_key,
         "store a key",
         (ArgumentRow("PROVIDER", "such as anthropic, openai, gemini", offers=provider_names), ArgumentRow("KEY*")),
-        examples=("callgate auth set anthropic", "pass show openai | callgate auth set openai"),
     ),
     CommandRow("auth list", show_keys, "list the keys and where they are stored", (JSON,)),
     CommandRow(
@@ -111,7 +126,5 @@ COMMANDS = (
         test_model,
         "try a model with a few small requests",
         (ArgumentRow("PROVIDER|MODEL?", "default: the default model", "which", offers=provider_names), JSON_LINES),
-        examples=("callgate auth test openai", "callgate auth test ollama/qwen3"),
-        more="exit codes: 0 the model answers, 1 it does not",
     ),
 )

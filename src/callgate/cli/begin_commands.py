@@ -45,7 +45,10 @@ def _pace(speed: str | None) -> float:
 def doctor(online: bool, as_json: bool) -> int:
     """Check Python and its packages, keys and models, settings, trust, MCP servers, hooks, the sandbox, stored
     sessions, programs, disk, clock and the terminal. Changes nothing. Without --online, connects only to your local
-    model server."""
+    model server.
+
+    exit codes: 0 nothing is wrong (there may be warnings), 1 something is
+    """
     found = run_checks(online=online)
     healthy = is_healthy(found)
     if as_json:
@@ -96,7 +99,13 @@ def update() -> int:
 def record(folder: str, words: Sequence[str]) -> int:
     """Run a command and record its exchanges with models. Each request is stored in a file of JSON lines, without
     keys, that only you can read. The files contain the conversation. The model replay/FOLDER replays them.
-    $CALLGATE_RECORD records every command."""
+    $CALLGATE_RECORD records every command.
+
+    examples:
+      callgate record tape -- auth test ollama/qwen3
+
+    exit codes: the codes of the command
+    """
     from callgate.cli import main
 
     words = words[1:] if words[:1] == ["--"] else words
@@ -123,7 +132,6 @@ COMMANDS = (
         doctor,
         "",
         (ArgumentRow("--online", "ask the model for an answer too, for a few tokens, and connect MCP servers"), JSON),
-        more="exit codes: 0 nothing is wrong (there may be warnings), 1 something is",
     ),
     CommandRow("update", update, ""),
     CommandRow(
@@ -134,7 +142,5 @@ COMMANDS = (
             ArgumentRow("FOLDER", "where to write; it is made"),
             ArgumentRow("COMMAND...", "the arguments for callgate, after --", "words"),
         ),
-        examples=("callgate record tape -- auth test ollama/qwen3",),
-        more="exit codes: the codes of the command",
     ),
 )

@@ -47,7 +47,10 @@ _WHAT = 80
 def changes(words: Sequence[str], every: bool, as_json: bool, patch: bool) -> int:
     """List the changes that a session made to files, last applied first, with their states: applied, reverted,
     discarded (rejected or failed), staged (not applied yet) or applying (in progress, or half applied because the
-    program or the disk failed: the next start finishes or reverts it). `show` prints the diff of one change."""
+    program or the disk failed: the next start finishes or reverts it). `show` prints the diff of one change.
+
+    exit codes: 0 shown; 1 failed, or a part cannot be read
+    """
     shows = words[:1] == ["show"]
     number = _number(words) if shows else None
     rest = words[2:] if shows else words
@@ -191,7 +194,10 @@ def undo(
     """Revert the changes that calls made to files: the changes of the last call, of all calls of the last turn that
     changed something, or of the whole session. Changes made by others since then are merged; if there is a conflict,
     nothing is undone. Shows what will be undone and what cannot be undone, then asks. Changes that a crash
-    interrupted are finished or reverted first."""
+    interrupted are finished or reverted first.
+
+    exit codes: 0 done; 1 failed, conflicts, nothing to undo, or the answer was no; 2 usage; 130 interrupted
+    """
     if scope and change:
         raise CommandMisuse("say a scope, or --change")
     if as_json and not (yes or dry_run):
@@ -301,7 +307,6 @@ COMMANDS = (
             JSON_LINES,
             ArgumentRow("--patch", "with show: print only the diff, in the format of git"),
         ),
-        more="exit codes: 0 shown; 1 failed, or a part cannot be read",
         usage="callgate changes [WHICH | --all] [--json]\n       callgate changes show NUMBER [WHICH] [--patch]",
     ),
     CommandRow(
@@ -317,6 +322,5 @@ COMMANDS = (
             ArgumentRow("--partly", "skip files with conflicts"),
             JSON,
         ),
-        more="exit codes: 0 done; 1 failed, conflicts, nothing to undo, or the answer was no; 2 usage; 130 interrupted",
     ),
 )

@@ -197,7 +197,7 @@ def _find(words: Sequence[str]) -> tuple[CommandRow | str, list[str]]:
             print(f"{prog}: there is no command {safe(repr(word))}{safe(_hint(word, known, group))}", file=sys.stderr)
             raise SystemExit(USAGE)
         commands = GROUPS[group or word].commands
-        if group or not GROUPS[word].about:
+        if word in commands:
             return commands[word], [*rest, *words[at + 1 :]]
         group, known = word, [*commands]
     return group, rest
@@ -213,12 +213,11 @@ def _hint(word: str, known: Sequence[str], group: str) -> str:
 
 
 def command_parser(command: CommandRow) -> CommandParser:
-    examples = ("examples:", *(f"  {example}" for example in command.examples)) if command.examples else ()
     parser = CommandParser(
         f"callgate {command.path}",
         usage=command.usage or None,
         description=command.about,
-        epilog="\n".join((*examples, *((command.more,) if command.more else ()))) or None,
+        epilog=command.notes or None,
     )
     parser.unknown = command.unknown
     parser.add_rows(row for row in command.arguments if row.parameter != "debug")

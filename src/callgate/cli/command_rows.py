@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
+from inspect import cleandoc
 from typing import Any
 
 from callgate.words.noun import noun
 
-DATA_FOLDER = "Sessions are stored in $CALLGATE_DATA_DIR (default: ~/.local/share/callgate)."
 SESSION_HELP = "id or its beginning, a title, words of its prompts, or a log file (default: the newest of this folder)"
 
 
@@ -75,23 +75,20 @@ JSON_LINES = ArgumentRow("--json", "print one line of JSON for each", "as_json")
 
 @noun
 class CommandRow:
-    """One command of the command line. Its help contains the docstring of its function.
+    """One command of the command line. The docstring of its function is the help: a description, then examples and exit
+    codes.
 
-    path      the words that call the command, such as "auth set"
-    run       the function, or "module:function" in this package; takes the arguments by name and returns the exit code
-    help      the line in the help of the group; for a command without a group, the line is in ``GROUPS``
-    examples  example command lines
-    more      the last lines of the help, such as exit codes
-    usage     the usage lines, if the generated lines are not suitable
-    unknown   a text that is added to the error for an unknown option
+    path     the words that call the command, such as "auth set"
+    run      the function, or "module:function" in this package; takes the arguments by name and returns the exit code
+    help     the line in the help of the group; for a command without a group, the line is in ``GROUPS``
+    usage    the usage lines, if the generated lines are not suitable
+    unknown  a text that is added to the error for an unknown option
     """
 
     path: str
     run: Callable[..., int] | str
     help: str
     arguments: Sequence[ArgumentRow] = ()
-    examples: Sequence[str] = ()
-    more: str = ""
     usage: str = ""
     unknown: str = ""
 
@@ -104,91 +101,71 @@ class CommandRow:
 
     @property
     def about(self) -> str:
-        return " ".join((self.function.__doc__ or "").split())
+        """The description: the first paragraph of the docstring, on one line."""
+        return _paragraphs(self.function)[0]
+
+    @property
+    def notes(self) -> str:
+        """The other paragraphs of the docstring."""
+        return "\n".join(_paragraphs(self.function)[1:])
 
 
 @noun
 class CommandGroup:
-    """The first word of a command line. ``about`` is empty for a command without subcommands."""
+    """The first word of a command line: a group of commands, or a command without subcommands."""
 
     topic: str
     name: str
     help: str
     module: str
-    about: str = ""
 
     @property
     def commands(self) -> dict[str, CommandRow]:
-        """The commands of the group by their last word. Imports the module of the group."""
+        """The commands of the group by their last word; for a command without subcommands, the command by its name.
+        Imports the module of the group."""
         rows: Sequence[CommandRow] = import_module(f"callgate.cli.{self.module}").COMMANDS
         return {row.path.rpartition(" ")[2]: row for row in rows if row.path.split()[0] == self.name}
 
+    @property
+    def about(self) -> str:
+        """The description of a group: the second paragraph of the docstring of its module."""
+        return _paragraphs(import_module(f"callgate.cli.{self.module}"))[1]
+
+
+def _paragraphs(documented: object) -> list[str]:
+    """Return the paragraphs of a docstring, each on one line; examples keep their lines."""
+    found = cleandoc(documented.__doc__ or "").split("\n\n")
+    return [each if each.startswith("examples:") else " ".join(each.split()) for each in found]
+
 
 _BEGIN, _SESSIONS, _RULES, _OWN = "begin", "what a session did", "what may run", "make it yours"
+_MCP = "servers of the Model Context Protocol: add, list, test, login, serve ..."
+_CHANGES = "list the changes of files in a session, or show a diff"
 GROUPS = {
     group.name: group
     for group in (
         CommandGroup(_BEGIN, "demo", "watch a scripted session, without a key or network", "begin_commands"),
-        CommandGroup(
-            _BEGIN, "auth", "keys of providers: set, list, remove, test", "auth_commands",
-            "Keys are looked for in the environment (ANTHROPIC_API_KEY and the like), by the key_command of your "
-            "settings, in the keyring of the system, and in a private file of $CALLGATE_DATA_DIR, in this order.",
-        ),
+        CommandGroup(_BEGIN, "auth", "keys of providers: set, list, remove, test", "auth_commands"),
         CommandGroup(_BEGIN, "doctor", "find problems and the commands that repair them", "begin_commands"),
-        CommandGroup(
-            _BEGIN, "config", "settings: get, set, unset, list, edit, path", "config_commands",
-            "Settings are TOML files in layers: that of the machine's owner, your own, those of the repository; above "
-            "them CALLGATE_* variables and the command line. A repository can only make things stricter.",
-        ),
+        CommandGroup(_BEGIN, "config", "settings: get, set, unset, list, edit, path", "config_commands"),
         CommandGroup(_BEGIN, "completion", "print the completion script for bash, zsh or fish", "completion"),
         CommandGroup(_BEGIN, "update", "show the command that installs the newest version", "begin_commands"),
-        CommandGroup(
-            _SESSIONS, "session", "sessions: list, show, export, import, rename, verify, gc ...", "session_commands",
-            f"Manage stored sessions. {DATA_FOLDER}",
-        ),
+        CommandGroup(_SESSIONS, "session", "sessions: list, show, export, import, rename, gc ...", "session_commands"),
         CommandGroup(_SESSIONS, "log", "print the events of a session as text", "session_commands"),
         CommandGroup(_SESSIONS, "audit", "list decisions: by whom, about what, with what outcome", "session_commands"),
         CommandGroup(_SESSIONS, "answer", "show the open questions of a session, or answer one", "answer_command"),
-        CommandGroup(_SESSIONS, "changes", "list the changes of files, or show a diff", "changes_commands"),
+        CommandGroup(_SESSIONS, "changes", _CHANGES, "changes_commands"),
         CommandGroup(_SESSIONS, "undo", "undo changes of files", "changes_commands"),
-        CommandGroup(
-            _RULES, "policy", "rules and answers: list, explain, check, add, revoke ...", "policy_commands",
-            "Test, list and change rules, settings and remembered answers. No call is run. Deny rules are a "
-            "convenience; the security boundary is the sandbox: see callgate sandbox.",
-        ),
-        CommandGroup(
-            _RULES, "trust", "trusted folders: list, show, add, revoke", "trust_commands",
-            "Hooks and other commands in the settings of a folder run only after you trust the folder. Its deny and "
-            "ask rules always apply, its allow rules never. The list of trusted folders is stored in "
-            "$CALLGATE_DATA_DIR (default: ~/.local/share/callgate).",
-        ),
-        CommandGroup(
-            _RULES, "sandbox", "the sandbox for commands: prove, run", "sandbox_commands",
-            "A command in the sandbox can write only in the workspace, reaches no network and cannot read keys and "
-            "passwords. The first command of a session tests whether the sandbox works on this machine.",
-        ),
-        CommandGroup(
-            _OWN, "tools", "tools: list, new, rank, validate", "tools_commands",
-            "The tools of the agent: those that come with it, and those that you write.",
-        ),
-        CommandGroup(
-            _OWN, "mcp", "servers of the Model Context Protocol: add, list, test, login, serve ...", "mcp_commands",
-            "Servers of the Model Context Protocol (MCP) bring further tools. Your own are in mcp.json, in the folder "
-            "of your settings; those of a project in .mcp.json, which count once you trust the folder. "
-            "`serve` offers our own tools to other programs.",
-        ),
-        CommandGroup(
-            _OWN, "prompt", "the system prompt: show", "prompt_commands",
-            "The system prompt is composed of texts. Files in the folder prompt of your settings replace them.",
-        ),
-        CommandGroup(
-            _OWN, "statusline", "the status line of the terminal: test", "prompt_commands",
-            "The status line is printed by a command of yours, statusline.command in the settings. "
-            "It gets JSON on its standard input.",
-        ),
+        CommandGroup(_RULES, "policy", "rules and answers: list, explain, check, add ...", "policy_commands"),
+        CommandGroup(_RULES, "trust", "trusted folders: list, show, add, revoke", "trust_commands"),
+        CommandGroup(_RULES, "sandbox", "the sandbox for commands: prove, run", "sandbox_commands"),
+        CommandGroup(_OWN, "tools", "tools: list, new, rank, validate", "tools_commands"),
+        CommandGroup(_OWN, "mcp", _MCP, "mcp_commands"),
+        CommandGroup(_OWN, "prompt", "the system prompt: show", "prompt_commands"),
+        CommandGroup(_OWN, "statusline", "the status line of the terminal: test", "prompt_commands"),
         CommandGroup(_OWN, "record", "run a command and record its exchanges with models", "begin_commands"),
     )
-}  # fmt: skip
+}
 """The first words of the command line, in the order of the help."""
 
 

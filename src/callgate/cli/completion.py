@@ -41,7 +41,16 @@ class CompletionEntry:
 
 def completion(shell: str) -> int:
     """Print a script that completes commands, options, values and setting names. The script starts no program; print
-    it again after an update."""
+    it again after an update.
+
+    examples:
+      mkdir -p ~/.local/share/bash-completion/completions
+      callgate completion bash > ~/.local/share/bash-completion/completions/callgate
+      mkdir -p ~/.zfunc     (and fpath+=~/.zfunc above compinit in ~/.zshrc)
+      callgate completion zsh > ~/.zfunc/_callgate
+      mkdir -p ~/.config/fish/completions
+      callgate completion fish > ~/.config/fish/completions/callgate.fish
+    """
     sys.stdout.write(completion_script(shell))
     return 0
 
@@ -53,7 +62,7 @@ def completion_table() -> list[CompletionEntry]:
     commands = {each.name: each.help for each in GROUPS.values()}
     entries = [CompletionEntry("", commands, (*top, _HELP, _DEBUG, *flags))]
     for group in GROUPS.values():
-        if group.about:
+        if group.name not in group.commands:
             below = {name: row.help for name, row in group.commands.items()}
             entries.append(CompletionEntry(group.name, below, (_HELP, _DEBUG)))
         for command in group.commands.values():
@@ -132,19 +141,4 @@ def _quoted(text: str) -> str:
     return f"'{escaped}'"
 
 
-COMMANDS = (
-    CommandRow(
-        "completion",
-        completion,
-        "",
-        (ArgumentRow("bash|zsh|fish", "the shell", "shell"),),
-        examples=(
-            "mkdir -p ~/.local/share/bash-completion/completions",
-            "callgate completion bash > ~/.local/share/bash-completion/completions/callgate",
-            "mkdir -p ~/.zfunc     (and fpath+=~/.zfunc above compinit in ~/.zshrc)",
-            "callgate completion zsh > ~/.zfunc/_callgate",
-            "mkdir -p ~/.config/fish/completions",
-            "callgate completion fish > ~/.config/fish/completions/callgate.fish",
-        ),
-    ),
-)
+COMMANDS = (CommandRow("completion", completion, "", (ArgumentRow("bash|zsh|fish", "the shell", "shell"),)),)

@@ -1,4 +1,8 @@
-"""The commands ``callgate config``."""
+"""The commands ``callgate config``.
+
+Settings are TOML files in layers: that of the machine's owner, your own, those of the repository; above them
+CALLGATE_* variables and the command line. A repository can only make things stricter.
+"""
 
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -27,7 +31,13 @@ _NEW_FILE = "# Settings of Callgate. Every key: callgate config list\n"
 
 def get(key: str, as_json: bool) -> int:
     """Print the value of a setting. A list is printed with one item per line. Headers and fields that may contain a
-    key are never printed."""
+    key are never printed.
+
+    examples:
+      callgate config get models.default
+
+    exit codes: 0 a value was printed, 1 the key is not set and has no default
+    """
     row = find_setting(load_config(), key)
     if as_json:
         put_json(_as_json(row))
@@ -40,7 +50,13 @@ def get(key: str, as_json: bool) -> int:
 
 def set_value(key: str, value: Sequence[str], **layers: bool) -> int:
     """Change one line of a settings file; comments and order are kept. The new file is checked first, and nothing is
-    changed if it has a fault. Prints a note if another layer overrides the value."""
+    changed if it has a fault. Prints a note if another layer overrides the value.
+
+    examples:
+      callgate config set models.default ollama/qwen3
+      callgate config set limits.max_seconds 30m
+      callgate config set --project sandbox.allow_hosts pypi.org files.pythonhosted.org
+    """
     return _report(change_setting(load_config(), key, value, _layer(layers)), "is set in")
 
 
@@ -51,7 +67,12 @@ def unset(key: str, **layers: bool) -> int:
 
 
 def list_all(section: str | None, only_set: bool, as_json: bool) -> int:
-    """List every setting with the value in force and its origin: file and line, or variable."""
+    """List every setting with the value in force and its origin: file and line, or variable.
+
+    examples:
+      callgate config list --set
+      callgate config list limits
+    """
     rows = [row for row in list_settings(load_config()) if row.name.startswith(section or "")]
     if section and not rows:
         raise UsageError(f"no setting begins with {section!r}; list all settings with: callgate config list")
@@ -69,7 +90,10 @@ def list_all(section: str | None, only_set: bool, as_json: bool) -> int:
 
 def edit(**layers: bool) -> int:
     """Open a settings file in your editor, and check it when the editor ends. Faults are reported with their line;
-    the file stays as you saved it."""
+    the file stays as you saved it.
+
+    exit codes: 0 the file is valid, 1 it is not
+    """
     layer, config = _layer(layers), load_config()
     file, command = file_of(config, layer), editor_command()
     is_new = not file.exists()
@@ -172,19 +196,12 @@ COMMANDS = (
         get,
         "the value that is in force",
         (_KEY, ArgumentRow("--json", "print value, default and origin as JSON", "as_json")),
-        examples=("callgate config get models.default",),
-        more="exit codes: 0 a value was printed, 1 the key is not set and has no default",
     ),
     CommandRow(
         "config set",
         set_value,
         "change a value in a settings file",
         (*_LAYERS, _KEY, ArgumentRow("VALUE+", "a text, or TOML; several values for a list")),
-        examples=(
-            "callgate config set models.default ollama/qwen3",
-            "callgate config set limits.max_seconds 30m",
-            "callgate config set --project sandbox.allow_hosts pypi.org files.pythonhosted.org",
-        ),
     ),
     CommandRow("config unset", unset, "remove a value from a settings file", (*_LAYERS, _KEY)),
     CommandRow(
@@ -196,14 +213,7 @@ COMMANDS = (
             ArgumentRow("--set", "only keys that a file or a variable sets", "only_set"),
             JSON,
         ),
-        examples=("callgate config list --set", "callgate config list limits"),
     ),
-    CommandRow(
-        "config edit",
-        edit,
-        "open a settings file in $VISUAL or $EDITOR",
-        _LAYERS,
-        more="exit codes: 0 the file is valid, 1 it is not",
-    ),
+    CommandRow("config edit", edit, "open a settings file in $VISUAL or $EDITOR", _LAYERS),
     CommandRow("config path", path, "the files of each layer", (JSON,)),
 )

@@ -1,4 +1,9 @@
-"""The commands ``callgate mcp``."""
+"""The commands ``callgate mcp``.
+
+Servers of the Model Context Protocol (MCP) bring further tools. Your own are in mcp.json, in the folder of your
+settings; those of a project in .mcp.json, which count once you trust the folder. `serve` offers our own tools to
+other programs.
+"""
 
 import json
 import re
@@ -47,7 +52,13 @@ def add(
     scope: ServerScope,
 ) -> int:
     """Add an MCP server: a command or an address. ${VAR} and ${VAR:-default} are replaced by environment variables
-    when the server is connected, so that no secret has to be stored."""
+    when the server is connected, so that no secret has to be stored.
+
+    examples:
+      callgate mcp add time -- uvx mcp-server-time
+      callgate mcp add github https://api.example.com/mcp --header 'Authorization: Bearer ${GITHUB_TOKEN}'
+      callgate mcp add db --env 'DB_URL=${DB_URL}' -- npx -y some-server --read-only
+    """
     words = words[1:] if words[0] == "--" else words
     if not words:
         raise CommandMisuse("name a server: an address, or -- and a command")
@@ -79,7 +90,11 @@ def add(
 
 
 def add_json(name: str, entry: str, scope: ServerScope) -> int:
-    """Add an MCP server as a JSON object with command, args and env, or with type, url and headers."""
+    """Add an MCP server as a JSON object with command, args and env, or with type, url and headers.
+
+    examples:
+      callgate mcp add-json time '{"command": "uvx", "args": ["mcp-server-time"]}'
+    """
     try:
         read = json.loads(entry)
     except (ValueError, RecursionError) as error:
@@ -144,7 +159,10 @@ def get(name: str, as_json: bool) -> int:
 
 def test(name: str, as_json: bool) -> int:
     """Connect one server. Shows the connection time, the tools, the tools that are left out with the reason, and
-    descriptions that read like instructions to the model. No tool is called."""
+    descriptions that read like instructions to the model. No tool is called.
+
+    exit codes: 0 the server is connected, 1 it is not
+    """
     row = try_server(name)
     connected = row.state.status == "connected"
     if as_json:
@@ -226,11 +244,6 @@ COMMANDS = (
             ArgumentRow("--trusted", "trust the server's marks of read-only tools"),
             _SCOPE,
         ),
-        examples=(
-            "callgate mcp add time -- uvx mcp-server-time",
-            "callgate mcp add github https://api.example.com/mcp --header 'Authorization: Bearer ${GITHUB_TOKEN}'",
-            "callgate mcp add db --env 'DB_URL=${DB_URL}' -- npx -y some-server --read-only",
-        ),
         unknown="; put the command and its flags after --: callgate mcp add NAME -- COMMAND",
     ),
     CommandRow(
@@ -238,18 +251,11 @@ COMMANDS = (
         add_json,
         "add a server by its JSON entry",
         (_NEW_NAME, ArgumentRow("JSON", "the entry", "entry"), _SCOPE),
-        examples=("""callgate mcp add-json time '{"command": "uvx", "args": ["mcp-server-time"]}'""",),
     ),
     CommandRow("mcp remove", remove, "remove a server", (_NAME, _SCOPE)),
     CommandRow("mcp list", list_all, "list every server with its status, number of tools and time", (JSON,)),
     CommandRow("mcp get", get, "show the configuration of a server", (_NAME, JSON)),
-    CommandRow(
-        "mcp test",
-        test,
-        "connect to a server and list its tools",
-        (_NAME, JSON),
-        more="exit codes: 0 the server is connected, 1 it is not",
-    ),
+    CommandRow("mcp test", test, "connect to a server and list its tools", (_NAME, JSON)),
     CommandRow("mcp login", login, "log in to a server", (_NAME,)),
     CommandRow("mcp logout", logout, "forget a login", (_NAME,)),
     CommandRow(
@@ -267,10 +273,5 @@ COMMANDS = (
             ArgumentRow("--no-save", "keep no record"),
             ArgumentRow("--debug"),
         ),
-        examples=(
-            "callgate mcp serve --tools Read,Grep,Bash --allow 'Bash(npm test)'",
-            "callgate mcp serve --http --port 8765",
-        ),
-        more="exit codes: 0 the client disconnected, 1 failed, 2 the package mcp is missing, or usage",
     ),
 )

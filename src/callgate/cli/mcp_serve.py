@@ -39,7 +39,14 @@ def serve(
     """Offer the built-in tools to an MCP client: over standard input and output, or with --http on a port of this
     machine. Each call is judged by the rules of this folder. Questions are sent to the client; if the client cannot
     ask its user, the call is denied and the denial names the rule that would allow it. Edits are previewed first:
-    the client applies or discards them with `resolve`. Each connection is a session, see callgate session list."""
+    the client applies or discards them with `resolve`. Each connection is a session, see callgate session list.
+
+    examples:
+      callgate mcp serve --tools Read,Grep,Bash --allow 'Bash(npm test)'
+      callgate mcp serve --http --port 8765
+
+    exit codes: 0 the client disconnected, 1 failed, 2 the package mcp is missing, or usage
+    """
     if not http and (port is not None or host is not None):
         raise CommandMisuse("--port and --host require --http")
     if find_spec("mcp") is None:

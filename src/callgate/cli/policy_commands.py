@@ -1,4 +1,8 @@
-"""The commands ``callgate policy``."""
+"""The commands ``callgate policy``.
+
+Test, list and change rules, settings and remembered answers. No call is run. Deny rules are a convenience; the
+security boundary is the sandbox: see callgate sandbox.
+"""
 
 import json
 import sys
@@ -52,7 +56,12 @@ _SHOWN = 600
 
 def add(effect: Effect, rule: str, scope: KeptScope, expires: float | None, note: str | None, root: str | None) -> int:
     """Remember an answer, as the answer `always` does, and print its id. The answer covers one tool or one MCP
-    server. To set a rule for everybody who works on a project, write the rule into the project's settings."""
+    server. To set a rule for everybody who works on a project, write the rule into the project's settings.
+
+    examples:
+      callgate policy add allow "Bash(npm run *)" --expires 30d
+      callgate policy add deny "Bash(git push:*)" --scope user --note "I push myself"
+    """
     answer = WorkspacePolicy(root).remember(effect, rule, scope=scope, expires_at=expires, note=note)
     put([(Span(answer.id),), *_answer_item(answer, text_width())])
     if answer.hint:
@@ -61,7 +70,11 @@ def add(effect: Effect, rule: str, scope: KeptScope, expires: float | None, note
 
 
 def revoke(ids: Sequence[str], root: str | None) -> int:
-    """Remove remembered answers. If an id is unknown, no answer is removed."""
+    """Remove remembered answers. If an id is unknown, no answer is removed.
+
+    examples:
+      callgate policy revoke 3fa2c1
+    """
     for each in WorkspacePolicy(root).revoke(ids):
         put_paragraph(f"revoked {each.id}: {each.policy.effect} {each.covers}", hang=2)
     return 0
@@ -69,14 +82,23 @@ def revoke(ids: Sequence[str], root: str | None) -> int:
 
 def narrow(id: str, rule: str, root: str | None) -> int:
     """Replace the rule of a remembered answer by a narrower rule; the id does not change. A rule that is not
-    narrower is refused."""
+    narrower is refused.
+
+    examples:
+      callgate policy narrow 3fa2c1 "Bash(git log --oneline:*)"
+    """
     before, after = WorkspacePolicy(root).narrow(id, rule)
     put_paragraph(f"{after.id}: {after.policy.effect} {after.covers}, instead of {before.covers}", hang=2)
     return 0
 
 
 def expire(id: str, when: float | None, root: str | None) -> int:
-    """Set, change or remove the time at which a remembered answer expires. An expired answer can be renewed."""
+    """Set, change or remove the time at which a remembered answer expires. An expired answer can be renewed.
+
+    examples:
+      callgate policy expire 3fa2c1 30d
+      callgate policy expire 3fa2c1 never
+    """
     answer = WorkspacePolicy(root).expire(id, when)
     put_paragraph(f"{answer.id}: {answer.policy.effect} {answer.covers} {_until(answer)}", hang=2)
     return 0
@@ -84,7 +106,13 @@ def expire(id: str, when: float | None, root: str | None) -> int:
 
 def check(root: str | None) -> int:
     """Check the settings of all layers and the self-tests of their rules. Faults are reported with file and line; as
-    long as there is a fault, every call is denied. Ignored entries are listed with the reason."""
+    long as there is a fault, every call is denied. Ignored entries are listed with the reason.
+
+    examples:
+      callgate policy check --root ~/src/app
+
+    exit codes: 0 no problem, 1 problems
+    """
     policy = WorkspacePolicy(root)
     put(_check_lines(policy, text_width()))
     return 1 if policy.faults else 0
@@ -168,7 +196,11 @@ def _moment(text: str) -> float:
 
 def list_rules(root: str | None, as_json: bool) -> int:
     """List every rule with its layer, file and line, and every remembered answer with its id, scope, expiry and
-    origin."""
+    origin.
+
+    examples:
+      callgate policy list --json
+    """
     policy = WorkspacePolicy(root)
     if as_json:
         for rule in policy.rulebook.rules:
@@ -237,7 +269,13 @@ def explain(
 ) -> int:
     """Explain the decision about one call: the checks that ran, the decision of each check, and for each rule about
     the tool the reason why it applies or does not apply. Settings of all layers and remembered answers apply; hooks
-    are not called, and nothing is run."""
+    are not called, and nothing is run.
+
+    examples:
+      callgate policy explain Bash "rm -rf build"
+      callgate policy explain Edit src/app.py --mode accept_edits
+      callgate policy explain mcp__db__query --argument table=users
+    """
     names = [name for name, _ in pairs]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -265,10 +303,7 @@ def explain(
 
 def _explained_json(ruling: Ruling, found: Explanation) -> dict[str, Any]:
     rules = [
-        {
-            **json_fields(each, "rule.effect", "applies", "why", rule="rule.text"),
-            **origin_as_json(each.rule.origin),
-        }
+        {**json_fields(each, "rule.effect", "applies", "why", rule="rule.text"), **origin_as_json(each.rule.origin)}
         for each in found.rules
     ]
     checks = [json_fields(step, "check", "said", "decided") for step in found.steps]
@@ -323,7 +358,14 @@ def decide(jsonl: bool, settings: str | None, file: str | None) -> int:
     """Read {"tool": "Bash", "arguments": {"command": "…"}, "allow": […], "ask": […], "deny": […], "mode": "…",
     "root": "/…"} and answer {"decision": "allow|ask|deny", "rule", "by", "why"}, one line each. Only the tool is
     required. Rules apply as if given on the command line; no settings are read except those of --settings. Nothing
-    is run; only symbolic links below the root are resolved."""
+    is run; only symbolic links below the root are resolved.
+
+    examples:
+      echo '{"tool": "Bash", "arguments": {"command": "ls"}}' | callgate policy decide --jsonl
+      callgate policy decide --jsonl --settings settings.toml calls.jsonl
+
+    exit codes: 0 all calls were decided; 1 some lines are invalid and have {"error": "…"} instead
+    """
     with json_input(file) as lines:
         return decide_lines(lines, out(), CallJudge(settings))
 
@@ -397,11 +439,6 @@ COMMANDS = (
         decide,
         "decide about calls, with one JSON line for each",
         (JSONL, ArgumentRow("--settings FILE", "use the rules and the mode of this file, without hooks"), FILE),
-        examples=(
-            """echo '{"tool": "Bash", "arguments": {"command": "ls"}}' | callgate policy decide --jsonl""",
-            "callgate policy decide --jsonl --settings settings.toml calls.jsonl",
-        ),
-        more='exit codes: 0 all calls were decided; 1 some lines are invalid and have {"error": "…"} instead',
     ),
     CommandRow(
         "policy explain",
@@ -416,27 +453,9 @@ COMMANDS = (
             _ROOT,
             JSON,
         ),
-        examples=(
-            'callgate policy explain Bash "rm -rf build"',
-            "callgate policy explain Edit src/app.py --mode accept_edits",
-            "callgate policy explain mcp__db__query --argument table=users",
-        ),
     ),
-    CommandRow(
-        "policy check",
-        check,
-        "check the settings for errors and unintended rules",
-        (_ROOT,),
-        examples=("callgate policy check --root ~/src/app",),
-        more="exit codes: 0 no problem, 1 problems",
-    ),
-    CommandRow(
-        "policy list",
-        list_rules,
-        "list the rules in effect and the remembered answers",
-        (_ROOT, JSON_LINES),
-        examples=("callgate policy list --json",),
-    ),
+    CommandRow("policy check", check, "check the settings for errors and unintended rules", (_ROOT,)),
+    CommandRow("policy list", list_rules, "list the rules in effect and the remembered answers", (_ROOT, JSON_LINES)),
     CommandRow(
         "policy add",
         add,
@@ -449,30 +468,23 @@ COMMANDS = (
             ArgumentRow("--note TEXT", "the reason; it is shown when the answer decides"),
             _ROOT,
         ),
-        examples=(
-            'callgate policy add allow "Bash(npm run *)" --expires 30d',
-            'callgate policy add deny "Bash(git push:*)" --scope user --note "I push myself"',
-        ),
     ),
     CommandRow(
         "policy revoke",
         revoke,
         "forget remembered answers",
         (ArgumentRow("ID+", "the id in `callgate policy list`", "ids"), _ROOT),
-        examples=("callgate policy revoke 3fa2c1",),
     ),
     CommandRow(
         "policy narrow",
         narrow,
         "restrict a remembered answer to fewer calls",
         (_ID, ArgumentRow("RULE", "Tool(content), in quotes"), _ROOT),
-        examples=('callgate policy narrow 3fa2c1 "Bash(git log --oneline:*)"',),
     ),
     CommandRow(
         "policy expire",
         expire,
         "let a remembered answer end",
         (_ID, ArgumentRow("WHEN", f"{_WHEN}, or never", read=_moment_or_never), _ROOT),
-        examples=("callgate policy expire 3fa2c1 30d", "callgate policy expire 3fa2c1 never"),
     ),
 )

@@ -1,4 +1,8 @@
-"""The commands ``callgate prompt show`` and ``callgate statusline test``."""
+"""The commands ``callgate prompt show`` and ``callgate statusline test``.
+
+The system prompt is composed of texts. Files in the folder prompt of your settings replace them. The status line is
+printed by a command of yours, statusline.command in the settings. It gets JSON on its standard input.
+"""
 
 import asyncio
 from time import monotonic, time
@@ -28,7 +32,11 @@ def show(
     unattended: bool,
     **texts: str | None,
 ) -> int:
-    """Print the system prompt of a new session in the current folder."""
+    """Print the system prompt of a new session in the current folder.
+
+    examples:
+      callgate prompt show --text --mode plan
+    """
     config = load_config(mode=mode)
     names = tuple(BUILTIN if tools is None else (tool.spec.name for tool in builtin_tools(*tools)) if tools else ())
     model = model or "the one that is chosen"
@@ -56,7 +64,14 @@ def _lines(part: PromptPart, columns: int) -> list[Line]:
 
 def test_command(line: str | None, sample: bool, as_json: bool) -> int:
     """Run the status line command with a sample. Prints the lines that would be shown, the error output, the
-    duration and the exit code."""
+    duration and the exit code.
+
+    examples:
+      callgate statusline test --command 'jq -r .model.name'
+      callgate statusline test --sample > sample.json
+
+    exit codes: 0 the output would be shown, 1 it would not
+    """
     if sample:
         put_json(SAMPLE)
         return 0
@@ -129,7 +144,6 @@ COMMANDS = (
             ArgumentRow("--unattended", "for a session without a user (-p)"),
             *PROMPT_TEXTS,
         ),
-        examples=("callgate prompt show --text --mode plan",),
     ),
     CommandRow(
         "statusline test",
@@ -140,10 +154,5 @@ COMMANDS = (
             ArgumentRow("--sample", "print the sample data and run nothing"),
             JSON,
         ),
-        examples=(
-            "callgate statusline test --command 'jq -r .model.name'",
-            "callgate statusline test --sample > sample.json",
-        ),
-        more="exit codes: 0 the output would be shown, 1 it would not",
     ),
 )

@@ -1,4 +1,8 @@
-"""The commands ``callgate sandbox``."""
+"""The commands ``callgate sandbox``.
+
+A command in the sandbox can write only in the workspace, reaches no network and cannot read keys and passwords. The
+first command of a session tests whether the sandbox works on this machine.
+"""
 
 import os
 import shlex
@@ -22,7 +26,10 @@ _BY_SHELL = ("/bin/sh", "-c", 'exec "$@"', "callgate sandbox run")
 
 def prove(every: bool, as_json: bool) -> int:
     """Run each attack first without and then inside the sandbox, in a temporary folder. The result is valid until
-    this machine restarts, or bubblewrap, Python or Callgate change."""
+    this machine restarts, or bubblewrap, Python or Callgate change.
+
+    exit codes: 0 if a sandbox is in force, otherwise 1
+    """
     config = load_config()
     _check_data(config)
     proofs = Proofs(config.data).prove(every=every)
@@ -42,7 +49,13 @@ def prove(every: bool, as_json: bool) -> int:
 def run(words: Sequence[str]) -> int:
     """Run a command as the agent runs its commands, with the current folder as the workspace. Environment variables
     whose names look like secrets are removed. Tests the sandbox first if necessary. If no sandbox is available,
-    nothing is run."""
+    nothing is run.
+
+    examples:
+      callgate sandbox run -- make test
+
+    exit codes: as the command; 127 if it is not found, 126 if it cannot be run, 1 if no sandbox works
+    """
     words = words[1:] if words[:1] == ["--"] else words
     if not words:
         raise CommandMisuse("name a command: callgate sandbox run -- COMMAND")
@@ -104,14 +117,11 @@ COMMANDS = (
         prove,
         "run attacks inside the sandbox and report the results",
         (ArgumentRow("--all", "test every kind of sandbox, not only the best that works", "every"), JSON),
-        more="exit codes: 0 if a sandbox is in force, otherwise 1",
     ),
     CommandRow(
         "sandbox run",
         run,
         "run a command in the sandbox",
         (ArgumentRow("COMMAND...", "the program and its arguments, after --", "words"),),
-        examples=("callgate sandbox run -- make test",),
-        more="exit codes: as the command; 127 if it is not found, 126 if it cannot be run, 1 if no sandbox works",
     ),
 )

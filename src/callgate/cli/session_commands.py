@@ -1,4 +1,7 @@
-"""The commands ``callgate session``, ``callgate log`` and ``callgate audit``."""
+"""The commands ``callgate session``, ``callgate log`` and ``callgate audit``.
+
+Manage stored sessions. Sessions are stored in $CALLGATE_DATA_DIR (default: ~/.local/share/callgate).
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,12 @@ import os
 import sys
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
 from callgate import admin
 from callgate.cli.command_parser import count, hexadecimal, seconds_of
-from callgate.cli.command_rows import (
-    DATA_FOLDER,
-    JSON,
-    JSON_LINES,
-    SESSION_HELP,
-    ArgumentRow,
-    CommandMisuse,
-    CommandRow,
-)
+from callgate.cli.command_rows import JSON, JSON_LINES, SESSION_HELP, ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.terminal import Line, Safe, Span, clip, fit, safe, width
 from callgate.cli.text_output import columns, hand_over, json_fields, put, put_json, put_text, say, size_in_words
 from callgate.formats.display import counted
@@ -51,7 +45,10 @@ def _check_force(output: str | None, force: bool) -> None:
 
 def import_session(file: str, program: str | None) -> int:
     """Import a transcript, without its agents, as a new session of this folder. The first printed line is the id of the
-    session. The file is not changed."""
+    session. The file is not changed.
+
+    Claude Code keeps its transcripts in ~/.claude/projects/*/*.jsonl
+    """
     if file == "-":
         if sys.stdin.isatty():
             say("reading a transcript from the keyboard; Ctrl-D ends")
@@ -76,7 +73,10 @@ def import_session(file: str, program: str | None) -> int:
 
 def audit(which: str | None, shape: str, output: str | None, force: bool) -> int:
     """List every recorded decision: call, hash of the arguments, rule or user, interface, time, outcome. Decisions
-    about rewound calls are included."""
+    about rewound calls are included.
+
+    exit codes: 0 done; 1 failed, or the log was modified, so that rows may be missing
+    """
     _check_force(output, force)
     audited = admin.sessions.Archive().audit(which)
     if shape == "table":
@@ -126,7 +126,11 @@ def _audit_cells(row: admin.sessions.AuditRow, *, narrow: bool) -> tuple[str, ..
 
 def verify(which: str | None, every: bool, head: str | None) -> int:
     """Check every line of a log: its checksum, the chain from line to line, number, session and line end. Reports
-    where lines were changed, removed, moved, repeated or cut off."""
+    where lines were changed, removed, moved, repeated or cut off.
+
+    The removal of the end of a log leaves no trace: note the printed head, and pass it later with --head. exit
+    codes: 0 not modified, 1 modified
+    """
     if every and (which or head):
         raise CommandMisuse("say --all, or which one")
     archive = admin.sessions.Archive()
@@ -233,7 +237,11 @@ def remove(which: str) -> int:
 
 
 def rename(which: str, title: str) -> int:
-    """Set the title of a session that no program has open. An empty title removes it. In the terminal: /title."""
+    """Set the title of a session that no program has open. An empty title removes it. In the terminal: /title.
+
+    examples:
+      callgate session rename 20261119 "Prices in euros"
+    """
     log = admin.sessions.Archive().rename(which, title)
     put_text(f"session {log.stem}: {title.strip() or '(no title)'}")
     return 0
@@ -279,7 +287,7 @@ _OUTPUT = (
     ArgumentRow("--force", "replace the file if it exists"),
 )
 _HEAD = hexadecimal("must be a head printed by `callgate session verify`")
-_ROWS = (
+COMMANDS = (
     CommandRow(
         "session list",
         "session_list:list_sessions",
@@ -289,7 +297,6 @@ _ROWS = (
             ArgumentRow("--limit N", "the maximum number (default: all)", read=count),
             JSON_LINES,
         ),
-        more="marks: ? a question waits for an answer, * the last turn is unfinished, ! the log cannot be read",
     ),
     CommandRow(
         "session show",
@@ -315,7 +322,6 @@ _ROWS = (
             ArgumentRow("FILE", "the transcript; - is standard input"),
             ArgumentRow("--format claude-code", "the default", "program"),
         ),
-        more="Claude Code keeps its transcripts in ~/.claude/projects/*/*.jsonl",
     ),
     CommandRow(
         "session verify",
@@ -326,8 +332,6 @@ _ROWS = (
             ArgumentRow("--all", "every session of every folder", "every"),
             ArgumentRow("--head SUM", "a head printed earlier, which the log must contain", read=_HEAD),
         ),
-        more="The removal of the end of a log leaves no trace: note the printed head, and pass it later with --head. "
-        "exit codes: 0 not modified, 1 modified",
     ),
     CommandRow(
         "session gc",
@@ -342,26 +346,14 @@ _ROWS = (
     ),
     CommandRow("session remove", remove, "remove one session", (_ONE,)),
     CommandRow(
-        "session rename",
-        rename,
-        "set the title of a session",
-        (_ONE, ArgumentRow("TITLE", "the new title, in quotes")),
-        examples=('callgate session rename 20261119 "Prices in euros"',),
+        "session rename", rename, "set the title of a session", (_ONE, ArgumentRow("TITLE", "the new title, in quotes"))
     ),
     CommandRow("session lock", lock, "who has a session open", (_WHICH,)),
-    CommandRow(
-        "log",
-        "session_log:log",
-        "",
-        (_WHICH, ArgumentRow("-f --follow", "print new events as they happen")),
-        more="Ctrl-C exits with 0",
-    ),
+    CommandRow("log", "session_log:log", "", (_WHICH, ArgumentRow("-f --follow", "print new events as they happen"))),
     CommandRow(
         "audit",
         audit,
         "",
         (_WHICH, ArgumentRow("--format table|json|csv", "default: table", "shape", default="table"), *_OUTPUT),
-        more="exit codes: 0 done; 1 failed, or the log was modified, so that rows may be missing",
     ),
 )
-COMMANDS = tuple(replace(row, more=f"{row.more}\n{DATA_FOLDER}".strip()) for row in _ROWS)

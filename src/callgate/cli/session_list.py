@@ -15,7 +15,10 @@ _LEGEND = {"?": "a question waits", "*": "unfinished", "!": "cannot be read"}
 
 
 def list_sessions(every_folder: bool, limit: int | None, as_json: bool) -> int:
-    """List the sessions of this folder, last used first."""
+    """List the sessions of this folder, last used first.
+
+    marks: ? a question waits for an answer, * the last turn is unfinished, ! the log cannot be read
+    """
     archive = Archive()
     found = archive.everywhere() if every_folder else archive.here()
     shown = found[:limit]

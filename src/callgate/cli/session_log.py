@@ -30,7 +30,10 @@ _WIDE = 400
 
 def log(which: str | None, follow: bool, pause: Callable[[float], None] = time.sleep) -> int:
     """Print every message, call, decision, answer and result with its time, including rewound events. The log is
-    only read, so that a running session can be watched."""
+    only read, so that a running session can be watched.
+
+    Ctrl-C exits with 0
+    """
     found = Archive().find(which)
     follower, stream = LogFollower(found), out()
     view = LogView(min(columns(), _WIDE))

@@ -1,4 +1,7 @@
-"""The commands ``callgate tools``."""
+"""The commands ``callgate tools``.
+
+The tools of the agent: those that come with it, and those that you write.
+"""
 
 import json
 import sys
@@ -151,7 +154,11 @@ def _check(name: str) -> None:
 def rank(jsonl: bool, embeddings: str) -> int:
     """Read {"tools": [{"name", "description", "input_schema"?, "server"?, "server_description"?}, …]} and answer
     {"ready": true}; then, for each {"query": "…", "k": 10}, answer {"names": […]}, best first. An invalid line is
-    answered with {"error": "…"}."""
+    answered with {"error": "…"}.
+
+    examples:
+      callgate tools rank --jsonl < lines.jsonl
+    """
     with json_input(None) as lines:
         vectors = None if embeddings == "off" else tool_vectors()
         if embeddings == "on" and vectors is None:
@@ -262,12 +269,8 @@ COMMANDS = (
                 default="auto",
             ),
         ),
-        examples=("callgate tools rank --jsonl < lines.jsonl",),
     ),
     CommandRow(
-        "tools validate",
-        validate,
-        "show how the arguments of a call would be repaired and validated",
-        (JSONL, FILE),
+        "tools validate", validate, "show how the arguments of a call would be repaired and validated", (JSONL, FILE)
     ),
 )

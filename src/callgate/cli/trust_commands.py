@@ -1,4 +1,9 @@
-"""The commands ``callgate trust``."""
+"""The commands ``callgate trust``.
+
+Hooks and other commands in the settings of a folder run only after you trust the folder. Its deny and ask rules
+always apply, its allow rules never. The list of trusted folders is stored in $CALLGATE_DATA_DIR (default:
+~/.local/share/callgate).
+"""
 
 import os
 import sys
@@ -31,7 +36,11 @@ DIGITS = 32
 
 
 def list_trusted() -> int:
-    """List the trusted folders, since when they are trusted, and whether they have changed."""
+    """List the trusted folders, since when they are trusted, and whether they have changed.
+
+    examples:
+      callgate trust list
+    """
     store = trust_store()
     found = store.list()
     if not found:
@@ -43,7 +52,11 @@ def list_trusted() -> int:
 
 def show(folder: str | None) -> int:
     """Show the hooks and tools that a folder would run if it were trusted, what has changed since it was trusted,
-    and the fingerprint of these files. Nothing is run."""
+    and the fingerprint of these files. Nothing is run.
+
+    examples:
+      callgate trust show ~/src/app
+    """
     root = _folder(folder)
     found = fingerprint(root)
     put(_shown(root, trust_store(root).state(root), found, text_width()))
@@ -55,7 +68,12 @@ def show(folder: str | None) -> int:
 
 def add(folder: str | None, yes: str | None) -> int:
     """Trust a folder as it is now. Shows what the folder would run and asks. Without a terminal, --yes answers with
-    the fingerprint that `callgate trust show` printed, so that exactly what was shown is trusted."""
+    the fingerprint that `callgate trust show` printed, so that exactly what was shown is trusted.
+
+    examples:
+      callgate trust add
+      callgate trust add ~/src/app --yes 0123456789abcdef0123456789abcdef
+    """
     root = _folder(folder)
     store = trust_store(root)
     state, found = store.state(root), fingerprint(root)
@@ -79,7 +97,11 @@ def add(folder: str | None, yes: str | None) -> int:
 
 
 def revoke(folder: str | None) -> int:
-    """Remove a folder from the list of trusted folders. The folder need not exist."""
+    """Remove a folder from the list of trusted folders. The folder need not exist.
+
+    examples:
+      callgate trust revoke ~/src/app
+    """
     root, store = _folder(folder, may_be_missing=True), trust_store()
     if not store.revoke(root):
         close = get_close_matches(str(root), [each.root for each in store.list()], n=1)
@@ -151,14 +173,8 @@ _FOLDER = ArgumentRow("DIR?", "the folder (default: the current one)", "folder")
 _DIGEST = hexadecimal("is the fingerprint that `callgate trust show` prints", DIGITS)
 _YES = ArgumentRow("--yes FINGERPRINT", "do not ask; pass the fingerprint from `callgate trust show`", read=_DIGEST)
 COMMANDS = (
-    CommandRow("trust list", list_trusted, "the trusted folders", examples=("callgate trust list",)),
-    CommandRow("trust show", show, "what a folder would run", (_FOLDER,), ("callgate trust show ~/src/app",)),
-    CommandRow(
-        "trust add",
-        add,
-        "trust a folder as it is now",
-        (_FOLDER, _YES),
-        examples=("callgate trust add", "callgate trust add ~/src/app --yes 0123456789abcdef0123456789abcdef"),
-    ),
-    CommandRow("trust revoke", revoke, "trust a folder no more", (_FOLDER,), ("callgate trust revoke ~/src/app",)),
+    CommandRow("trust list", list_trusted, "the trusted folders"),
+    CommandRow("trust show", show, "what a folder would run", (_FOLDER,)),
+    CommandRow("trust add", add, "trust a folder as it is now", (_FOLDER, _YES)),
+    CommandRow("trust revoke", revoke, "trust a folder no more", (_FOLDER,)),
 )
