@@ -59,9 +59,8 @@ import sys
 import prompt_toolkit.application, prompt_toolkit.key_binding.defaults
 before = set(sys.modules)
 from callgate.cli import main
-from callgate.cli.interactive import interactive
 from callgate.cli.start_options import read_interactive
-from callgate.cli.terminal_opener import opening_of
+from callgate.cli.terminal_opener import interactive
 from callgate.tui.app import TerminalApp
 import json
 print(json.dumps(sorted(set(sys.modules) - before)))

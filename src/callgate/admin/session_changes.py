@@ -2,27 +2,30 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from callgate.admin.other_calls import LoggedCalls, OtherCall, other_calls, workspace_of
-from callgate.admin.sessions import Archive
+from callgate.admin.sessions import Archive, opened
 from callgate.changes import UNDO
 from callgate.changes.diff import hard_links, section, unified
 from callgate.changes.history import ChangeHistory, Kept
 from callgate.changes.history_host import HistoryHost
-from callgate.changes.hunks import FileDiff, Shown, diffs
+from callgate.changes.hunks import Shown, diffs
 from callgate.changes.undo import UndoPlan
+from callgate.core.call_ledger import CallLedger, Entry
 from callgate.host.applying import Recovered
+from callgate.policy.well_known import known_traits
+from callgate.transcript.reader import all_entries
 from callgate.words.changes import ChangeKind, ChangeSet
-from callgate.words.errors import UsageError
+from callgate.words.decisions import Allow
+from callgate.words.errors import StateError, UsageError
+from callgate.words.events import CallArrived, CallDecided, CallSettled, CallStarted, Durable, Forked, SessionOpened
 from callgate.words.inputs import Undo
 from callgate.words.noun import noun
 
 __all__ = ["UNDO"]
-
-
-_APPLYING = "applying"
 
 
 @noun
@@ -44,7 +47,10 @@ class SessionChanges:
 
 @noun
 class ChangedFile:
-    """The change of one file. Added and removed lines are counted only if the file is ``shown`` as lines."""
+    """The change of one file. Only a file that is ``shown`` as lines has counts and hunks.
+
+    hunks  the lines of the diff from the first ``@@`` on
+    """
 
     path: str
     source: str | None
@@ -52,6 +58,7 @@ class ChangedFile:
     shown: Shown
     added: int
     removed: int
+    hunks: tuple[str, ...] = ()
 
 
 @noun
@@ -61,6 +68,19 @@ class ChangeDiff:
     kept: Kept
     files: tuple[ChangedFile, ...]
     patch: str
+
+
+@noun
+class OtherCall:
+    """A call that may have changed something, but for which the history has no change.
+
+    what  the command of the call, or its first text argument
+    """
+
+    id: str
+    message: str
+    tool: str
+    what: str
 
 
 @noun
@@ -91,31 +111,20 @@ class PlannedUndo:
         return "" if self.found is None else unified(self.found.changes, root=str(self.root))
 
 
-@noun
-class ShownFile:
-    """The diff of one changed file.
-
-    hunks  the lines of the diff from the first ``@@`` on; empty if the file is not shown as lines
-    """
-
-    file: ChangedFile
-    hunks: tuple[str, ...] = ()
-
-
-def shown_files(changes: ChangeSet) -> tuple[ShownFile, ...]:
+def changed_files(changes: ChangeSet) -> tuple[ChangedFile, ...]:
     """Return the files of a change set with their diffs. The texts are not escaped."""
-    return tuple(ShownFile(_row(found), _hunks(found)) for found in diffs(changes))
+    files: list[ChangedFile] = []
+    for found in diffs(changes):
+        lines = section(found).decode("utf-8", "surrogateescape").removesuffix("\n").split("\n") if found.hunks else []
+        first = next((at for at, line in enumerate(lines) if line.startswith("@@ ")), 0)
+        change, hunks = found.change, tuple(lines[first:])
+        files.append(
+            ChangedFile(change.path, change.source, found.kind, found.shown, found.added, found.removed, hunks=hunks)
+        )
+    return tuple(files)
 
 
-def _hunks(found: FileDiff) -> tuple[str, ...]:
-    if not found.hunks:
-        return ()
-    lines = section(found).decode("utf-8", "surrogateescape").removesuffix("\n").split("\n")
-    first = next(at for at, line in enumerate(lines) if line.startswith("@@ "))
-    return tuple(lines[first:])
-
-
-# ---- listed -------------------------------------------------------------------------------------------------------
+# ---- listed ---------------------------------------------------------------------------------------------------------
 
 
 def read_changes(which: str | None) -> SessionChanges:
@@ -134,7 +143,7 @@ def read_all_changes() -> Sequence[SessionChanges]:
 def read_diff(past: SessionChanges, number: int) -> ChangeDiff:
     """Return the diff of one change. Raise UsageError if there is no change with this number."""
     kept, changes = _load(past, number)
-    return ChangeDiff(kept, _changed(changes), unified(changes, root=past.workspace))
+    return ChangeDiff(kept, changed_files(changes), unified(changes, root=past.workspace))
 
 
 def read_staged(session: str, number: int) -> ChangeSet:
@@ -154,15 +163,6 @@ def _past(log: Path, workspace: str) -> SessionChanges:
     return SessionChanges(log, workspace, tuple(found), tuple(faults))
 
 
-def _changed(changes: ChangeSet) -> tuple[ChangedFile, ...]:
-    return tuple(map(_row, diffs(changes)))
-
-
-def _row(found: FileDiff) -> ChangedFile:
-    change, added, removed = found.change, found.added, found.removed
-    return ChangedFile(change.path, change.source, found.kind, shown=found.shown, added=added, removed=removed)
-
-
 def _no_such(past: SessionChanges, number: int) -> str:
     numbers = sorted(each.number for each in past.changes)
     there = "there are none" if not numbers else f"there is {numbers[0]}"
@@ -171,7 +171,7 @@ def _no_such(past: SessionChanges, number: int) -> str:
     return f"there is no change {number} in session {past.session}; {there}"
 
 
-# ---- taken back ---------------------------------------------------------------------------------------------------
+# ---- taken back -----------------------------------------------------------------------------------------------------
 
 
 def plan_undo(which: str | None, wanted: Undo) -> PlannedUndo:
@@ -193,7 +193,7 @@ def plan_undo(which: str | None, wanted: Undo) -> PlannedUndo:
         past=past,
         root=root,
         found=found,
-        files=() if found is None else _changed(found.changes),
+        files=() if found is None else changed_files(found.changes),
         others=other_calls(logged, past.changes, picked, wanted),
         recovered=tuple(recovered),
         missing=_why_not(past, wanted) if found is None else "",
@@ -212,7 +212,7 @@ def take_back(planned: PlannedUndo) -> int | None:
 
 
 def _host(log: Path, root: Path) -> HistoryHost:
-    return HistoryHost(ChangeHistory(log.parent), log.stem, root, journal=log.parent / _APPLYING)
+    return HistoryHost(ChangeHistory(log.parent), log.stem, root, journal=log.parent / "applying")
 
 
 def _why_not(past: SessionChanges, wanted: Undo) -> str:
@@ -223,3 +223,74 @@ def _why_not(past: SessionChanges, wanted: Undo) -> str:
         return _no_such(past, wanted.change)
     state = "is not applied yet" if named.state == "staged" else f"was {named.state}"
     return f"change {named.number} ({named.label}) {state}, so there is nothing to undo"
+
+
+# ---- calls without a change -----------------------------------------------------------------------------------------
+
+
+def _had_effects(call: Entry) -> bool:
+    """Return True if the call may have changed something outside the session."""
+    if call.started_at is None:
+        return False
+    result = call.result
+    if isinstance(call.decision, Allow) and call.decision.by == "default":
+        return False  # the gate allows only reading calls by default
+    if call.name == "resolve" and result is not None and result.details.get("action") == "discard":
+        return False
+    traits = known_traits(call.name, call.arguments)
+    return traits.effects != "none" and not traits.own_state and (result is None or result.effects != "none")
+
+
+class LoggedCalls:
+    """All calls in a log. Rewound calls are included, because their effects on files remain."""
+
+    def __init__(self, log: Path) -> None:
+        """Read the log. Raise JournalError if the file is not a log."""
+        self.workspace = ""
+        self.calls: list[Entry] = []
+        ledger = CallLedger()
+        for event in _events(log):
+            match event:
+                case SessionOpened():
+                    self.workspace = event.workspace
+                case Forked():  # earlier calls were made in another session, which can undo them
+                    self.calls.clear()
+                case CallArrived():
+                    ledger.fold(event)
+                    self.calls.append(ledger.calls[event.call_id])
+                case CallDecided() | CallStarted() | CallSettled():
+                    with suppress(KeyError, StateError):  # lines before it are missing
+                        ledger.fold(event)
+                case _:
+                    pass
+
+
+def other_calls(
+    logged: LoggedCalls, history: Sequence[Kept], picked: Sequence[Kept], wanted: Undo
+) -> tuple[OtherCall, ...]:
+    """Return the calls in the scope of an undo that may have changed something and that the undo cannot revert.
+    ``picked`` has the changes that the undo reverts."""
+    if wanted.change is not None or wanted.scope == "call":
+        return ()
+    calls: Iterable[Entry] = logged.calls
+    if wanted.scope == "turn":
+        turn = picked[0].turn if picked else logged.calls[-1].message_id if logged.calls else ""
+        calls = (call for call in logged.calls if call.message_id == turn)
+    kept = {each.id for each in history}
+    found = (call for call in calls if _had_effects(call) and f"{call.message_id}/{call.id}" not in kept)
+    return tuple(OtherCall(call.id, call.message_id, call.name, _about(call.arguments)) for call in found)
+
+
+def _about(arguments: Mapping[str, Any]) -> str:
+    texts = [value for value in (arguments.get("command"), *arguments.values()) if isinstance(value, str)]
+    return texts[0] if texts else ""
+
+
+def workspace_of(log: Path) -> str:
+    """Return the workspace of a session. Raise JournalError if the file is not a log."""
+    return next((event.workspace for event in _events(log) if isinstance(event, SessionOpened)), "")
+
+
+def _events(log: Path) -> Iterator[Durable]:
+    with opened(log) as fd:
+        yield from (entry.event for entry in all_entries(fd) if entry.event is not None)

@@ -72,7 +72,7 @@ def _in_terminal(words: list[str]) -> int:
     from callgate.cli.typeahead import typed_meanwhile
 
     with typed_meanwhile() as typed:  # before the slow imports
-        from callgate.cli.interactive import interactive
+        from callgate.cli.terminal_opener import interactive
 
         return interactive(words, typed)
 

@@ -36,8 +36,7 @@ _STATES = {"applied": "green", "staged": "yellow", "applying": "red"}
 _HALF = "partly applied, or still running: the next session or `callgate undo` in this folder completes or reverts it"
 _SIGNS = {"+": "green", "-": "red"}
 _LEAST = 16  # columns of a label in the same line
-
-
+_FILE = ("path", "source", "kind", "shown", "added", "removed")
 _OTHERS = 20
 """Calls that are named one by one."""
 _WHAT = 80
@@ -288,7 +287,7 @@ def _undo_as_json(planned: PlannedUndo, why: str, number: int | None, *, dry_run
         "why": why,
         "change": number,
         "undone": [] if found is None else [kept.number for kept in found.undone],
-        "files": [json_fields(each) for each in planned.files],
+        "files": [json_fields(each, *_FILE) for each in planned.files],
         "conflicts": [] if found is None else list(found.conflicts),
         "cannot_undo": [json_fields(each) for each in planned.others],
         "recovered": [json_fields(each) for each in planned.recovered],

@@ -5,12 +5,19 @@ settings; those of a project in .mcp.json, which count once you trust the folder
 other programs.
 """
 
+import asyncio
 import json
+import logging
+import os
 import re
+import signal
 from argparse import ArgumentTypeError
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, cast
+from secrets import token_urlsafe
+from typing import TYPE_CHECKING, Any, cast
 
 from callgate.admin.servers import (
     ServerConfig,
@@ -26,19 +33,25 @@ from callgate.admin.servers import (
     remove_server,
     try_server,
 )
-from callgate.cli.command_parser import pair, tool_names
+from callgate.cli.command_parser import USAGE, pair, tool_names
 from callgate.cli.command_rows import JSON, ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.start_options import RULES
 from callgate.cli.terminal import Span, clip, signs_for
 from callgate.cli.text_output import json_fields, out, put, put_json, put_paragraph, put_text, say, text_width
+from callgate.config import Config, load_config
 from callgate.formats.display import counted
 from callgate.words.errors import UsageError
+
+if TYPE_CHECKING:
+    from callgate.mcp_server.served_session import ServedSessions
+    from callgate.mcp_server.server import McpToolServer
 
 PORT = 8765
 TOKEN = "CALLGATE_MCP_TOKEN"
 _ADDRESS = re.compile(r"[\w.-]+:\d+(?:/|$)")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _LOG_LINES = 20
+INSTALL = "callgate mcp serve needs the package mcp: pip install 'callgate[mcp]'"
 _STYLES = {"connected": "green", "needs login": "yellow", "disabled": "dim", "connecting": "yellow", "failed": "red"}
 
 
@@ -221,6 +234,109 @@ def _without_values(found: ServerConfig) -> dict[str, Any]:
     return {key: sorted(value) if key in ("env", "headers", "oauth") else value for key, value in entry.items()}
 
 
+# ---- mcp serve -------------------------------------------------------------------------------------------------------
+
+
+def serve(
+    tools: tuple[str, ...] | None,
+    http: bool,
+    port: int | None,
+    host: str | None,
+    no_save: bool,
+    debug: bool,
+    **rules: Any,
+) -> int:
+    """Offer the built-in tools to an MCP client: over standard input and output, or with --http on a port of this
+    machine. Each call is judged by the rules of this folder. Questions are sent to the client; if the client cannot
+    ask its user, the call is denied and the denial names the rule that would allow it. Edits are previewed first:
+    the client applies or discards them with `resolve`. Each connection is a session, see callgate session list.
+
+    examples:
+      callgate mcp serve --tools Read,Grep,Bash --allow 'Bash(npm test)'
+      callgate mcp serve --http --port 8765
+
+    exit codes: 0 the client disconnected, 1 failed, 2 the package mcp is missing, or usage
+    """
+    if not http and (port is not None or host is not None):
+        raise CommandMisuse("--port and --host require --http")
+    if find_spec("mcp") is None:
+        say(INSTALL)
+        return USAGE
+    from callgate.assembly.settings import broken_settings
+
+    config = load_config(**rules)
+    faults = broken_settings(config)
+    if faults:
+        raise UsageError(f"every call is denied until the settings are fixed: {faults[0]}")
+    if not debug:  # the SDK and the HTTP server log the requests of clients
+        for name in ("mcp", "uvicorn"):
+            logging.getLogger(name).addHandler(logging.NullHandler())
+            logging.getLogger(name).propagate = False
+    address = (host or "127.0.0.1", PORT if port is None else port) if http else None
+    return asyncio.run(_serve(config, tools, address, keeps=not no_save))
+
+
+async def _serve(config: Config, tools: tuple[str, ...] | None, address: tuple[str, int] | None, *, keeps: bool) -> int:
+    from callgate import Store
+    from callgate.assembly.serving import served_tools
+    from callgate.mcp_server.served_session import IDLE, ServedSessions, session_opener
+    from callgate.mcp_server.server import McpToolServer  # imports the SDK
+
+    _, noted = await served_tools(config, tools)  # an unknown name of a tool is an error now
+    for note in noted.notes:
+        say(str(note))
+
+    opener = session_opener(noted, tools, Store(config.root, config.data) if keeps else None)
+    sessions = ServedSessions(opener, idle=None if address is None else IDLE)
+    door = McpToolServer(sessions, str(config.root))
+    try:
+        await (_over_stdio(door, sessions) if address is None else _over_http(address, door, sessions))
+    finally:
+        await sessions.aclose()
+    return 0
+
+
+async def _over_stdio(door: "McpToolServer", sessions: "ServedSessions") -> None:
+    """Serve until the client closes standard input. A signal ends the whole program, because the thread that reads
+    standard input cannot be stopped."""
+    from anyio import BrokenResourceError, ClosedResourceError
+    from mcp.server.stdio import stdio_server
+
+    async def leave(code: int) -> None:
+        await sessions.aclose()
+        os._exit(code)
+
+    ending: list[asyncio.Task[None]] = []
+    _on_signals(lambda number: ending.append(asyncio.ensure_future(leave(128 + number))))
+    try:
+        async with stdio_server() as (read, write):
+            await door.server.run(read, write, door.server.create_initialization_options())
+    except* (BrokenPipeError, BrokenResourceError, ClosedResourceError):
+        pass  # the client is gone
+
+
+async def _over_http(at: tuple[str, int], door: "McpToolServer", sessions: "ServedSessions") -> None:
+    from callgate.mcp_server.http import PATH, HttpServer, listen, names_of
+
+    given = os.environ.pop(TOKEN, "").strip()  # commands do not inherit it
+    token = given or token_urlsafe(32)
+    with listen(*at) as bound:
+        address, port = bound.getsockname()[:2]
+        names = names_of(at[0], port, address)
+        server = HttpServer(door.server, sessions, token, names)
+        _on_signals(lambda number: server.stop())
+        say(f"MCP at http://{names[0]}{PATH}")
+        say(f"clients send the token of ${TOKEN}" if given else f"clients send: Authorization: Bearer {token}")
+        await server.serve(bound)
+
+
+def _on_signals(act: Callable[[int], object]) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError, ValueError):  # Windows, or not the main thread
+            loop.add_signal_handler(number, act, number)
+
+
 def _port(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 6 and int(text) < 1 << 16):
         raise ArgumentTypeError(f"must be a port from 0 to 65535, not {text!r}")
@@ -260,7 +376,7 @@ COMMANDS = (
     CommandRow("mcp logout", logout, "forget a login", (_NAME,)),
     CommandRow(
         "mcp serve",
-        "mcp_serve:serve",
+        serve,
         "provide the built-in tools to other programs",
         (
             ArgumentRow("--tools LIST", "only these tools, such as Read,Grep", read=tool_names),

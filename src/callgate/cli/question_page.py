@@ -1,23 +1,22 @@
 """Prints an open question. Texts of the model are escaped, and the omitted lines are counted."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import unified_diff
 from json import dumps
 from typing import Any
 
+from callgate.admin.session_changes import changed_files
 from callgate.admin.sessions import moment
 from callgate.cli.terminal import Line, Safe, Signs, Span, paragraph, safe, width
 from callgate.formats.columns import pieces
 from callgate.formats.display import counted, excerpt
 from callgate.transcript.question_answers import OpenQuestion
-from callgate.words.changes import ChangeSet, Content, FileChange, Stored, digest, size_of
+from callgate.words.changes import ChangeSet
 from callgate.words.decisions import WANTED, AskedField, Question
 
 LINES = 40
 """Lines of one value, or of the change to one file, where several questions are shown."""
 ALL = 1_000_000
 
-_COMPARED = 4_000  # lines; a longer text is not compared
 _SIGN = 8
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -94,13 +93,14 @@ class QuestionPage:
 
     def _change(self, change: ChangeSet) -> Iterator[Line]:
         yield from self._words(f"change: {change.label}")
-        for each in change.files:
-            yield from self._block(f"{each.kind} {each.path}", 2, "bold")
-            shown, more = _difference(each, self._lines)
-            for line in shown:
+        for each in changed_files(change):
+            size = "" if each.shown == "lines" else f" ({each.shown})"
+            yield from self._block(f"{each.kind} {each.path}{size}", 2, "bold")
+            for line in each.hunks[: self._lines]:
                 yield from self._block(line, 4, _COLOURS.get(line[:1], "dim"))
-            if more:
-                yield (Span(Safe(f"    <{counted(more, 'more line')}>"), "dim"),)
+            if len(each.hunks) > self._lines:
+                more = counted(len(each.hunks) - self._lines, "more line")
+                yield (Span(Safe(f"    <{more}>"), "dim"),)
 
     def _answers(self, found: OpenQuestion) -> Iterator[Line]:
         question = found.question
@@ -131,30 +131,3 @@ class QuestionPage:
         for line in excerpt(text, lines=self._lines, chars=100 * self._lines).text.split("\n"):
             for piece in pieces(line, room):
                 yield Span(Safe(margin), "dim"), Span(Safe(piece), style)
-
-
-def _difference(change: FileChange, most: int) -> tuple[Sequence[str], int]:
-    """Return the lines of the diff and the number of omitted lines."""
-    before, after = _lines_of(change.before), _lines_of(change.after)
-    if before is None or after is None or len(before) + len(after) > _COMPARED:
-        kind = "not text" if before is None or after is None else "too long to be compared here"
-        return [f"{kind}: {_measured(change.before)} before, {_measured(change.after)} after"], 0
-    # The first two lines name the files.
-    found = list(unified_diff(before, after, lineterm="", n=2))[2:]
-    return found[:most], max(len(found) - most, 0)
-
-
-def _lines_of(data: Content | None) -> list[str] | None:
-    """Return the lines of a text; None for binary or stored content."""
-    if isinstance(data, Stored):
-        return None
-    if not data:
-        return []
-    try:
-        return None if b"\0" in data else data.decode().removesuffix("\n").split("\n")
-    except UnicodeDecodeError:
-        return None
-
-
-def _measured(data: Content | None) -> str:
-    return "nothing" if data is None else f"{counted(size_of(data), 'byte')} ({(digest(data) or '')[:_SIGN]})"

@@ -3,8 +3,6 @@
 Manage stored sessions. Sessions are stored in $CALLGATE_DATA_DIR (default: ~/.local/share/callgate).
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from argparse import ArgumentTypeError
@@ -12,7 +10,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 
-from callgate import admin
+from callgate.admin.sessions import (
+    Archive,
+    AuditRow,
+    Cleaned,
+    LockHolder,
+    LogFault,
+    Shape,
+    Verified,
+    as_csv,
+    as_json,
+    moment,
+    utc,
+)
 from callgate.cli.command_parser import count, hexadecimal, seconds_of
 from callgate.cli.command_rows import JSON, JSON_LINES, SESSION_HELP, ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.terminal import Line, Safe, Span, clip, fit, safe, width
@@ -22,10 +32,10 @@ from callgate.formats.display import counted
 _SHOWN = 10
 
 
-def export(which: str | None, shape: admin.sessions.Shape, output: str | None, force: bool) -> int:
+def export(which: str | None, shape: Shape, output: str | None, force: bool) -> int:
     """Write a session, without its rewound messages, in a format that others can read."""
     _check_force(output, force)
-    shown = admin.sessions.Archive().show(which)
+    shown = Archive().show(which)
     hand_over(shown.written_as(shape), output, force=force)
     sys.stdout.flush()
     if shown.damages:
@@ -52,10 +62,10 @@ def import_session(file: str, program: str | None) -> int:
     if file == "-":
         if sys.stdin.isatty():
             say("reading a transcript from the keyboard; Ctrl-D ends")
-        taken = admin.sessions.Archive().take_in(sys.stdin.buffer, "standard input")
+        taken = Archive().take_in(sys.stdin.buffer, "standard input")
     else:
         with open(file, "rb") as lines:
-            taken = admin.sessions.Archive().take_in(lines, str(Path(file).absolute()))
+            taken = Archive().take_in(lines, str(Path(file).absolute()))
     more = f", {counted(taken.left_out, 'other line')} left out" if taken.left_out else ""
     lines = [taken.session, f"  {counted(taken.messages, 'message')}, {counted(taken.calls, 'call')}{more}"]
     if taken.title:
@@ -78,11 +88,11 @@ def audit(which: str | None, shape: str, output: str | None, force: bool) -> int
     exit codes: 0 done; 1 failed, or the log was modified, so that rows may be missing
     """
     _check_force(output, force)
-    audited = admin.sessions.Archive().audit(which)
+    audited = Archive().audit(which)
     if shape == "table":
         text = audit_table(audited.rows, columns())
     else:
-        text = admin.sessions.as_json(audited.rows) if shape == "json" else admin.sessions.as_csv(audited.rows)
+        text = as_json(audited.rows) if shape == "json" else as_csv(audited.rows)
     hand_over(text, output, force=force)
     if audited.faults:
         sys.stdout.flush()
@@ -102,7 +112,7 @@ _LEAST = 6
 """The columns that a cell needs; otherwise the table has no such column."""
 
 
-def audit_table(rows: Sequence[admin.sessions.AuditRow], room: int) -> str:
+def audit_table(rows: Sequence[AuditRow], room: int) -> str:
     """Return one line for each decision, cut to the width."""
     if not rows:
         return "Nothing was decided yet.\n"
@@ -117,8 +127,8 @@ def audit_table(rows: Sequence[admin.sessions.AuditRow], room: int) -> str:
     return "".join(f"{clip(line, room)}\n" for line in lines)
 
 
-def _audit_cells(row: admin.sessions.AuditRow, *, narrow: bool) -> tuple[str, ...]:
-    time = admin.sessions.utc(row.at)
+def _audit_cells(row: AuditRow, *, narrow: bool) -> tuple[str, ...]:
+    time = utc(row.at)
     call = f"{row.tool}({row.about})" if row.about else row.tool
     clock = time.partition("T")[2].removesuffix("Z") if narrow else ""
     return clock or time, call, row.decision, row.outcome, row.by, row.question, row.origin, row.reason
@@ -133,10 +143,8 @@ def verify(which: str | None, every: bool, head: str | None) -> int:
     """
     if every and (which or head):
         raise CommandMisuse("say --all, or which one")
-    archive = admin.sessions.Archive()
-    found: Iterable[tuple[Path, admin.sessions.Verified]] = (
-        archive.verify_all() if every else archive.verify(which, head)
-    )
+    archive = Archive()
+    found: Iterable[tuple[Path, Verified]] = archive.verify_all() if every else archive.verify(which, head)
     checked = unsound = 0
     for log, verified in found:
         checked += 1
@@ -152,7 +160,7 @@ def verify(which: str | None, every: bool, head: str | None) -> int:
     return 1 if unsound else 0
 
 
-def _verdict(name: str, log: Path, verified: admin.sessions.Verified, *, lost: bool) -> Iterator[Line]:
+def _verdict(name: str, log: Path, verified: Verified, *, lost: bool) -> Iterator[Line]:
     faults = len(verified.faults) + verified.more
     why = "the head is not in it" if verified.lines else "there is no line in it"
     is_sound = verified.sound and not lost
@@ -172,18 +180,18 @@ def _verdict(name: str, log: Path, verified: admin.sessions.Verified, *, lost: b
     yield (Span(f"  {facts}" + (f", head {verified.head}" if verified.lines else "")),)
 
 
-def _fault(fault: admin.sessions.LogFault, log: Path) -> Iterator[Line]:
+def _fault(fault: LogFault, log: Path) -> Iterator[Line]:
     if not fault.line:
         yield (Span(f"  {fault.what}"),)
         return
     number = "" if fault.n is None else f"n {fault.n}, "
     yield (Span(f"  line {fault.line} ({number}offset {fault.offset}): {fault.what}"),)
     if fault.on_record is not None:
-        since = admin.sessions.moment(fault.on_record)
+        since = moment(fault.on_record)
         yield (Span(f"    on record since {since}, these bytes are kept in {log.name}.broken", "dim"),)
 
 
-def _noted(verified: admin.sessions.Verified, head: str) -> Line:
+def _noted(verified: Verified, head: str) -> Line:
     if verified.noted_at is None:
         text = f"  the head {head} is not in the log: its end was removed, or the head is from another log"
         return (Span(text, "red"),)
@@ -195,7 +203,7 @@ def collect(everywhere: bool, older_than: float | None, dry_run: bool, as_json: 
     """Remove files left by crashed processes among the sessions of this folder: files of removed sessions, lock
     files, empty logs. With --older-than, whole sessions are removed too. Open sessions are never removed; files
     younger than an hour are kept if a program may still be writing them."""
-    cleaned = admin.sessions.Archive().clean(older_than, everywhere=everywhere, dry_run=dry_run)
+    cleaned = Archive().clean(older_than, everywhere=everywhere, dry_run=dry_run)
     if as_json:
         lists = {"removed": cleaned.removed, "kept": cleaned.kept, "failed": cleaned.failed}
         written = {name: [json_fields(each) for each in found] for name, found in lists.items()}
@@ -208,11 +216,11 @@ def collect(everywhere: bool, older_than: float | None, dry_run: bool, as_json: 
     return 1 if cleaned.failed else 0
 
 
-def _cleaned(cleaned: admin.sessions.Cleaned, *, dry_run: bool) -> Iterator[str]:
+def _cleaned(cleaned: Cleaned, *, dry_run: bool) -> Iterator[str]:
     verb = "would remove" if dry_run else "removed"
     for each in cleaned.removed:
         if each.session:
-            used = admin.sessions.moment(each.used_at)
+            used = moment(each.used_at)
             yield f"{verb} session {each.session}, {size_in_words(each.size)}, last used {used}"
         else:
             yield f"{verb} {each.path}: {each.why}"
@@ -230,7 +238,7 @@ def _cleaned(cleaned: admin.sessions.Cleaned, *, dry_run: bool) -> Iterator[str]
 def remove(which: str) -> int:
     """Remove one session with all its files, and list them. Does not ask, and cannot be undone. Refused while a
     program has the session open."""
-    removed = admin.sessions.Archive().remove(which)
+    removed = Archive().remove(which)
     put_text(f"removed session {removed[0].session}, {size_in_words(sum(each.size for each in removed))}:")
     put((Span(f"  {each.path}"),) for each in removed)
     return 0
@@ -242,14 +250,14 @@ def rename(which: str, title: str) -> int:
     examples:
       callgate session rename 20261119 "Prices in euros"
     """
-    log = admin.sessions.Archive().rename(which, title)
+    log = Archive().rename(which, title)
     put_text(f"session {log.stem}: {title.strip() or '(no title)'}")
     return 0
 
 
 def lock(which: str | None) -> int:
     """Show the process that has a session open for writing."""
-    log, holder, name = admin.sessions.Archive().holder(which)
+    log, holder, name = Archive().holder(which)
     if holder is not None:
         put_text(f"session {log.stem} is open in {holder}; {_life(holder)}")
     elif name.pid is not None:
@@ -259,7 +267,7 @@ def lock(which: str | None) -> int:
     return 0
 
 
-def _life(holder: admin.sessions.LockHolder) -> str:
+def _life(holder: LockHolder) -> str:
     if holder.pid is None:
         return "it left no name"
     if holder.host and holder.host != os.uname().nodename:

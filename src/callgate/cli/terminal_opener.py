@@ -1,15 +1,18 @@
-"""Opens the session of a terminal while the input line is already shown."""
+"""Starts the agent in a terminal, and opens its session while the input line is already shown."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+import os
+import sys
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from callgate.cli.start_options import StartOptions
+from callgate.cli.start_options import StartOptions, read_interactive
+from callgate.cli.text_output import say
 from callgate.tui.blocks import NoticeBlock
 from callgate.tui.port import SessionStart
 from callgate.words.errors import ModelError
@@ -18,6 +21,25 @@ if TYPE_CHECKING:
     from callgate import Session
     from callgate.config import Config
     from callgate.tui.port import SessionOpener, Terminal
+
+
+def interactive(words: Sequence[str], typed: str = "") -> int:
+    """Run the terminal interface and return the exit code. ``typed`` has the keys that were pressed while the
+    program started."""
+    options = read_interactive(words)
+    if os.environ.get("TERM", "dumb") == "dumb" and os.name != "nt":
+        say("this terminal (TERM=dumb) cannot move the cursor: use callgate -p PROMPT, or another terminal")
+        return 2
+    try:
+        from callgate.tui.app import run_terminal
+        from callgate.tui.theme import theme_for
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "prompt_toolkit":
+            raise
+        say("the terminal needs more packages: pip install 'callgate[app]'")
+        return 2
+    theme = theme_for(encoding=sys.stdout.encoding)
+    return run_terminal(opening_of(options), theme, options.prompt or "", typed=typed)
 
 
 def opening_of(options: StartOptions) -> SessionOpener:

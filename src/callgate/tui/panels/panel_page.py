@@ -104,17 +104,16 @@ def write_change(page: PanelPage, change: ChangeSet, root: str = "", path: str =
     root  the workspace; paths in the workspace are relative to it
     path  a path that is shown above the diff, and is left out
     """
-    from callgate.admin.session_changes import shown_files  # costly, loaded for the first change
+    from callgate.admin.session_changes import changed_files  # costly, loaded for the first change
 
-    for each in shown_files(change):
-        file = each.file
+    for file in changed_files(change):
         named = [shown_path(each, root) for each in (file.source, file.path) if each]
         name = "" if named == [path] and len(change.files) == 1 else f"{' -> '.join(named)} "
         minus = page.theme.sign("−", "-")
         counted = f"+{file.added} {minus}{file.removed}" if file.shown == "lines" else file.shown
         kind = "edit" if file.kind == "replace" else file.kind
         page.words(f"{kind} {name}({counted if kind != 'mode' else 'permissions'})", "bold")
-        page.diff("\n".join(each.hunks), file.path)
+        page.diff("\n".join(file.hunks), file.path)
 
 
 def write_arguments(page: PanelPage, arguments: Mapping[str, Any], root: str = "", path: str = "") -> None:
