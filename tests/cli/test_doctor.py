@@ -346,12 +346,12 @@ def test_an_editor_that_is_not_there_is_a_fault(person: Person) -> None:
 
 def test_a_terminal_that_can_do_little_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    monkeypatch.setattr(terminal, "_size", lambda: (50, 20))
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: (50, 20))
     (dumb, narrow) = terminal.terminal(Patient(None, "", {"TERM": "dumb", "NO_COLOR": "1"}))
     assert "no colours (NO_COLOR)" in dumb.saw
     assert dumb.repair == ("export TERM=xterm-256color",)
     assert "50 columns are few" in narrow.problem
-    monkeypatch.setattr(terminal, "_size", lambda: (100, 30))
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: (100, 30))
     rich = {"TERM": "tmux-256color", "TMUX": "x", "SSH_CONNECTION": "y", "COLORTERM": "truecolor"}
     (found,) = terminal.terminal(Patient(None, "", rich))
     assert found.status == "ok"

@@ -53,23 +53,20 @@ class Installation:
 
     def renew(self, wanted: str = NAME) -> str:
         """Return the command that installs the newest version; ``wanted`` may name extras."""
-        pip = f"{quote(self.python)} -m pip install"
-        match self.kind:
-            case "pipx":
-                return "pipx upgrade callgate" if wanted == NAME else f"pipx install --force {quote(wanted)}"
-            case "uv tool":
-                return "uv tool upgrade callgate" if wanted == NAME else f"uv tool install {quote(wanted)}"
-            case "editable":
-                extras = wanted.removeprefix(NAME)
-                return f"git -C {quote(self.place)} pull && {pip} -e {quote(self.place + extras)}"
-            case "git" | "folder":
-                return f"{pip} --upgrade {quote(f'{wanted} @ {self.place}')}"
-            case "source":
-                return f"git -C {quote(self.place)} pull"
-            case "uv":
-                return f"uv pip install --python {quote(self.python)} --upgrade {quote(wanted)}"
-            case "pip":
-                return f"{pip} --upgrade {quote(wanted)}"
+        pip, pull, package = f"{quote(self.python)} -m pip install", f"git -C {quote(self.place)} pull", quote(wanted)
+        at_place = f"{pip} --upgrade {quote(f'{wanted} @ {self.place}')}"
+        has_extras = wanted != NAME
+        commands: dict[InstallKind, str] = {
+            "pipx": f"pipx install --force {package}" if has_extras else "pipx upgrade callgate",
+            "uv tool": f"uv tool install {package}" if has_extras else "uv tool upgrade callgate",
+            "editable": f"{pull} && {pip} -e {quote(self.place + wanted.removeprefix(NAME))}",
+            "git": at_place,
+            "folder": at_place,
+            "source": pull,
+            "uv": f"uv pip install --python {quote(self.python)} --upgrade {package}",
+            "pip": f"{pip} --upgrade {package}",
+        }
+        return commands[self.kind]
 
     def add_app(self) -> str:
         """Return the command that installs the extra ``app``."""

@@ -13,7 +13,8 @@ from io import BufferedWriter, FileIO, TextIOWrapper
 from typing import Any, cast
 
 from callgate.cli.command_rows import GROUPS
-from callgate.cli.terminal import safe, write_all
+from callgate.cli.terminal import write_all
+from callgate.cli.text_output import say
 from callgate.words.errors import CallgateError
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -36,7 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as end:  # the help or a fault is printed, or a signal came
         return int(end.code or 0)
     except KeyboardInterrupt:
-        _say("interrupted", after="\n" if sys.stderr.isatty() else "")  # after the ^C that the terminal shows
+        if sys.stderr.isatty():
+            print(file=sys.stderr)  # after the ^C that the terminal shows
+        say("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         _close_stdout()
@@ -46,11 +49,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             traceback.print_exc()
             return FAILED
         if isinstance(error, CallgateError):
-            _say(str(error))
+            say(str(error))
         elif isinstance(error, OSError):
-            _say(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
+            say(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
         else:
-            _say(f"{type(error).__name__}: {error}; --debug shows the traceback")
+            say(f"{type(error).__name__}: {error}; --debug shows the traceback")
         return FAILED
 
 
@@ -88,7 +91,7 @@ def _without_terminal(words: list[str]) -> int:
             _command(words)  # prints the help to standard error
     else:
         prompt = read_interactive(words).prompt
-    _say(f"this is not a terminal; in a script, use callgate -p {repr(prompt) if prompt else 'PROMPT'}")
+    say(f"this is not a terminal; in a script, use callgate -p {repr(prompt) if prompt else 'PROMPT'}")
     return USAGE
 
 
@@ -121,11 +124,6 @@ def is_interactive(words: Sequence[str]) -> bool:
     if first.startswith("-"):
         return first not in ("-h", "--help", "--version") and not (first == "--debug" and set(words[1:]) & {*GROUPS})
     return first not in GROUPS and " " in first.strip()
-
-
-def _say(text: str, after: str = "") -> None:
-    with suppress(OSError):
-        print(f"{after}callgate: {safe(text)}", file=sys.stderr, flush=True)
 
 
 def _require_unicode() -> None:

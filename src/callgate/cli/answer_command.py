@@ -1,7 +1,7 @@
 """The command ``callgate answer``: shows and answers the questions of a session from another program."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,7 +12,6 @@ from callgate import Store
 from callgate.admin.sessions import Archive
 from callgate.cli.command_parser import USAGE, count, json_object
 from callgate.cli.command_rows import SESSION_HELP, ArgumentRow, CommandMisuse, CommandRow
-from callgate.cli.editor import edited
 from callgate.cli.question_page import ALL, LINES, QuestionPage, sign_of
 from callgate.cli.terminal import Line, paragraph, signs_for
 from callgate.cli.text_output import WIDE, columns, json_fields, out, put, put_json, say
@@ -20,7 +19,8 @@ from callgate.formats.display import counted
 from callgate.transcript.answer_files import AnswerRefused
 from callgate.transcript.lock import LockHolder, holder_of
 from callgate.transcript.question_answers import AnswerTaken, OpenQuestion, questions_in
-from callgate.words.decisions import Confirmation, FieldAnswer, Question, Scope
+from callgate.tui.external_editor import edited_text
+from callgate.words.decisions import Confirmation, FieldAnswer, Question, Scope, arguments_hash
 
 ANSWERS = ("yes", "no", "always")
 _ONLY_WITH = {
@@ -188,7 +188,7 @@ def _confirmation(
     if answer == "no":
         return question.no(note, stop=stop, door=_DOOR)
     if answer == "yes":
-        changed = arguments if edit is None else edited(question, edit)
+        changed = arguments if edit is None else _edited(question, edit)
         answers = _picked(question, pick)
         return replace(question.answered(*answers, arguments=changed, door=_DOOR), note=note)
     if not question.choices:
@@ -200,6 +200,34 @@ def _confirmation(
         raise AnswerRefused(f"there is no choice {number}; there are {len(question.choices)}")
     always = question.always(question.choices[number - 1], scope=scope or "session", door=_DOOR)
     return replace(always, note=note)
+
+
+def _edited(question: Question, name: str) -> dict[str, Any] | None:
+    """Let the user edit one argument. Return all arguments, or None if the user changed nothing. Raise AnswerRefused
+    if there is nothing to edit or the editor fails."""
+    if arguments_hash(question.through or question.tool, question.arguments) != question.arguments_hash:
+        raise AnswerRefused("secrets are masked in these arguments, so they cannot be edited here")
+    which = name or _only_text(question)
+    before = question.arguments.get(which)
+    if not isinstance(before, str):
+        raise AnswerRefused(f"{question.tool} has no text {which!r} to edit; it has {_texts(question.arguments)}")
+    after = edited_text(before)
+    if after is None:
+        raise AnswerRefused("the editor failed; the question is still open")
+    # Editors end a file with a line feed of their own.
+    after = after if before.endswith("\n") else after.removesuffix("\n")
+    return None if after == before else {**question.arguments, which: after}
+
+
+def _only_text(question: Question) -> str:
+    found = [name for name, value in question.arguments.items() if isinstance(value, str)]
+    if len(found) != 1:
+        raise AnswerRefused(f"say which text to edit: {_texts(question.arguments)}")
+    return found[0]
+
+
+def _texts(arguments: Mapping[str, Any]) -> str:
+    return ", ".join(name for name, value in arguments.items() if isinstance(value, str)) or "none"
 
 
 def _picked(question: Question, picks: Sequence[str]) -> Iterator[FieldAnswer]:

@@ -106,8 +106,9 @@ class CommandRow:
 
     @property
     def notes(self) -> str:
-        """The other paragraphs of the docstring."""
-        return "\n".join(_paragraphs(self.function)[1:])
+        """The other paragraphs of the docstring, and the third paragraph of the docstring of the group's module."""
+        module = import_module(f"callgate.cli.{GROUPS[self.path.split()[0]].module}")
+        return "\n".join((*_paragraphs(self.function)[1:], *_paragraphs(module)[2:]))
 
 
 @noun

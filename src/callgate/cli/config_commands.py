@@ -4,6 +4,8 @@ Settings are TOML files in layers: that of the machine's owner, your own, those 
 CALLGATE_* variables and the command line. A repository can only make things stricter.
 """
 
+import os
+import shlex
 import subprocess
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
@@ -11,7 +13,6 @@ from typing import Any, cast
 from callgate.admin.settings import SettingRow, find_setting, list_settings, load_config, setting_names
 from callgate.admin.settings_change import ChangedSetting, WritableLayer, change_setting, faults_in, file_of
 from callgate.cli.command_rows import JSON, ArgumentRow, CommandMisuse, CommandRow
-from callgate.cli.editor import editor_command
 from callgate.cli.terminal import Line, Safe, Span, paragraph, signs_for
 from callgate.cli.text_output import (
     json_fields,
@@ -95,7 +96,7 @@ def edit(**layers: bool) -> int:
     exit codes: 0 the file is valid, 1 it is not
     """
     layer, config = _layer(layers), load_config()
-    file, command = file_of(config, layer), editor_command()
+    file, command = file_of(config, layer), _editor_command()
     is_new = not file.exists()
     if is_new:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -117,6 +118,18 @@ def edit(**layers: bool) -> int:
         return 1
     put_text(f"Nothing is wrong with {file}.")
     return 0
+
+
+def _editor_command() -> list[str]:
+    """Return the user's editor as a list of words. Raise UsageError if it cannot be parsed."""
+    given = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    try:
+        words = shlex.split(given)
+    except ValueError:
+        words = []
+    if not words:
+        raise UsageError(f"the editor {given!r} was not found: set $EDITOR to an editor")
+    return words
 
 
 def path(as_json: bool) -> int:

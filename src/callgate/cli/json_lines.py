@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO, TextIO, cast
 
 from callgate.cli.command_rows import ArgumentRow
-from callgate.cli.text_output import say
+from callgate.cli.text_output import json_line, say
 from callgate.words.errors import UsageError
 
 JSONL = ArgumentRow("--jsonl", "JSON lines in and out (the default)")
@@ -48,7 +48,7 @@ def answer_lines(
             found = answer(_object(line, loads))
         except (UnusableLine, UsageError) as error:
             code, found = 1, failed(f"line {number}: {error}")
-        out.write(json.dumps(found, allow_nan=False).replace("\x7f", "\\u007f") + "\n")
+        out.write(json_line(found))
         out.flush()
     return code
 

@@ -1,7 +1,11 @@
 """The commands ``callgate session``, ``callgate log`` and ``callgate audit``.
 
 Manage stored sessions. Sessions are stored in $CALLGATE_DATA_DIR (default: ~/.local/share/callgate).
+
+Sessions are stored in $CALLGATE_DATA_DIR (default: ~/.local/share/callgate).
 """
+
+from __future__ import annotations
 
 import os
 import sys
@@ -10,32 +14,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 
-from callgate.admin.sessions import (
-    Archive,
-    AuditRow,
-    Cleaned,
-    LockHolder,
-    LogFault,
-    Shape,
-    Verified,
-    as_csv,
-    as_json,
-    moment,
-    utc,
-)
+from callgate import admin
 from callgate.cli.command_parser import count, hexadecimal, seconds_of
 from callgate.cli.command_rows import JSON, JSON_LINES, SESSION_HELP, ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.terminal import Line, Safe, Span, clip, fit, safe, width
-from callgate.cli.text_output import columns, hand_over, json_fields, put, put_json, put_text, say, size_in_words
+from callgate.cli.text_output import columns, hand_over, json_fields, put, put_json, put_text, say
 from callgate.formats.display import counted
 
 _SHOWN = 10
 
 
-def export(which: str | None, shape: Shape, output: str | None, force: bool) -> int:
+def export(which: str | None, shape: admin.sessions.Shape, output: str | None, force: bool) -> int:
     """Write a session, without its rewound messages, in a format that others can read."""
     _check_force(output, force)
-    shown = Archive().show(which)
+    shown = admin.sessions.Archive().show(which)
     hand_over(shown.written_as(shape), output, force=force)
     sys.stdout.flush()
     if shown.damages:
@@ -62,10 +54,10 @@ def import_session(file: str, program: str | None) -> int:
     if file == "-":
         if sys.stdin.isatty():
             say("reading a transcript from the keyboard; Ctrl-D ends")
-        taken = Archive().take_in(sys.stdin.buffer, "standard input")
+        taken = admin.sessions.Archive().take_in(sys.stdin.buffer, "standard input")
     else:
         with open(file, "rb") as lines:
-            taken = Archive().take_in(lines, str(Path(file).absolute()))
+            taken = admin.sessions.Archive().take_in(lines, str(Path(file).absolute()))
     more = f", {counted(taken.left_out, 'other line')} left out" if taken.left_out else ""
     lines = [taken.session, f"  {counted(taken.messages, 'message')}, {counted(taken.calls, 'call')}{more}"]
     if taken.title:
@@ -88,11 +80,11 @@ def audit(which: str | None, shape: str, output: str | None, force: bool) -> int
     exit codes: 0 done; 1 failed, or the log was modified, so that rows may be missing
     """
     _check_force(output, force)
-    audited = Archive().audit(which)
+    audited = admin.sessions.Archive().audit(which)
     if shape == "table":
         text = audit_table(audited.rows, columns())
     else:
-        text = as_json(audited.rows) if shape == "json" else as_csv(audited.rows)
+        text = admin.sessions.as_json(audited.rows) if shape == "json" else admin.sessions.as_csv(audited.rows)
     hand_over(text, output, force=force)
     if audited.faults:
         sys.stdout.flush()
@@ -112,7 +104,7 @@ _LEAST = 6
 """The columns that a cell needs; otherwise the table has no such column."""
 
 
-def audit_table(rows: Sequence[AuditRow], room: int) -> str:
+def audit_table(rows: Sequence[admin.sessions.AuditRow], room: int) -> str:
     """Return one line for each decision, cut to the width."""
     if not rows:
         return "Nothing was decided yet.\n"
@@ -127,8 +119,8 @@ def audit_table(rows: Sequence[AuditRow], room: int) -> str:
     return "".join(f"{clip(line, room)}\n" for line in lines)
 
 
-def _audit_cells(row: AuditRow, *, narrow: bool) -> tuple[str, ...]:
-    time = utc(row.at)
+def _audit_cells(row: admin.sessions.AuditRow, *, narrow: bool) -> tuple[str, ...]:
+    time = admin.sessions.utc(row.at)
     call = f"{row.tool}({row.about})" if row.about else row.tool
     clock = time.partition("T")[2].removesuffix("Z") if narrow else ""
     return clock or time, call, row.decision, row.outcome, row.by, row.question, row.origin, row.reason
@@ -143,8 +135,10 @@ def verify(which: str | None, every: bool, head: str | None) -> int:
     """
     if every and (which or head):
         raise CommandMisuse("say --all, or which one")
-    archive = Archive()
-    found: Iterable[tuple[Path, Verified]] = archive.verify_all() if every else archive.verify(which, head)
+    archive = admin.sessions.Archive()
+    found: Iterable[tuple[Path, admin.sessions.Verified]] = (
+        archive.verify_all() if every else archive.verify(which, head)
+    )
     checked = unsound = 0
     for log, verified in found:
         checked += 1
@@ -160,7 +154,7 @@ def verify(which: str | None, every: bool, head: str | None) -> int:
     return 1 if unsound else 0
 
 
-def _verdict(name: str, log: Path, verified: Verified, *, lost: bool) -> Iterator[Line]:
+def _verdict(name: str, log: Path, verified: admin.sessions.Verified, *, lost: bool) -> Iterator[Line]:
     faults = len(verified.faults) + verified.more
     why = "the head is not in it" if verified.lines else "there is no line in it"
     is_sound = verified.sound and not lost
@@ -180,18 +174,18 @@ def _verdict(name: str, log: Path, verified: Verified, *, lost: bool) -> Iterato
     yield (Span(f"  {facts}" + (f", head {verified.head}" if verified.lines else "")),)
 
 
-def _fault(fault: LogFault, log: Path) -> Iterator[Line]:
+def _fault(fault: admin.sessions.LogFault, log: Path) -> Iterator[Line]:
     if not fault.line:
         yield (Span(f"  {fault.what}"),)
         return
     number = "" if fault.n is None else f"n {fault.n}, "
     yield (Span(f"  line {fault.line} ({number}offset {fault.offset}): {fault.what}"),)
     if fault.on_record is not None:
-        since = moment(fault.on_record)
+        since = admin.sessions.moment(fault.on_record)
         yield (Span(f"    on record since {since}, these bytes are kept in {log.name}.broken", "dim"),)
 
 
-def _noted(verified: Verified, head: str) -> Line:
+def _noted(verified: admin.sessions.Verified, head: str) -> Line:
     if verified.noted_at is None:
         text = f"  the head {head} is not in the log: its end was removed, or the head is from another log"
         return (Span(text, "red"),)
@@ -203,7 +197,7 @@ def collect(everywhere: bool, older_than: float | None, dry_run: bool, as_json: 
     """Remove files left by crashed processes among the sessions of this folder: files of removed sessions, lock
     files, empty logs. With --older-than, whole sessions are removed too. Open sessions are never removed; files
     younger than an hour are kept if a program may still be writing them."""
-    cleaned = Archive().clean(older_than, everywhere=everywhere, dry_run=dry_run)
+    cleaned = admin.sessions.Archive().clean(older_than, everywhere=everywhere, dry_run=dry_run)
     if as_json:
         lists = {"removed": cleaned.removed, "kept": cleaned.kept, "failed": cleaned.failed}
         written = {name: [json_fields(each) for each in found] for name, found in lists.items()}
@@ -216,12 +210,12 @@ def collect(everywhere: bool, older_than: float | None, dry_run: bool, as_json: 
     return 1 if cleaned.failed else 0
 
 
-def _cleaned(cleaned: Cleaned, *, dry_run: bool) -> Iterator[str]:
+def _cleaned(cleaned: admin.sessions.Cleaned, *, dry_run: bool) -> Iterator[str]:
     verb = "would remove" if dry_run else "removed"
     for each in cleaned.removed:
         if each.session:
-            used = moment(each.used_at)
-            yield f"{verb} session {each.session}, {size_in_words(each.size)}, last used {used}"
+            used = admin.sessions.moment(each.used_at)
+            yield f"{verb} session {each.session}, {counted(each.size, 'byte')}, last used {used}"
         else:
             yield f"{verb} {each.path}: {each.why}"
     for each in cleaned.kept:
@@ -231,15 +225,15 @@ def _cleaned(cleaned: Cleaned, *, dry_run: bool) -> Iterator[str]:
     sessions = sum(1 for each in cleaned.removed if each.session)
     others = len(cleaned.removed) - sessions
     if cleaned.removed:
-        total = f"{counted(sessions, 'session')} and {counted(others, 'leftover')}, {size_in_words(cleaned.size)}"
+        total = f"{counted(sessions, 'session')} and {counted(others, 'leftover')}, {counted(cleaned.size, 'byte')}"
         yield f"{verb} {total}"
 
 
 def remove(which: str) -> int:
     """Remove one session with all its files, and list them. Does not ask, and cannot be undone. Refused while a
     program has the session open."""
-    removed = Archive().remove(which)
-    put_text(f"removed session {removed[0].session}, {size_in_words(sum(each.size for each in removed))}:")
+    removed = admin.sessions.Archive().remove(which)
+    put_text(f"removed session {removed[0].session}, {counted(sum(each.size for each in removed), 'byte')}:")
     put((Span(f"  {each.path}"),) for each in removed)
     return 0
 
@@ -250,14 +244,14 @@ def rename(which: str, title: str) -> int:
     examples:
       callgate session rename 20261119 "Prices in euros"
     """
-    log = Archive().rename(which, title)
+    log = admin.sessions.Archive().rename(which, title)
     put_text(f"session {log.stem}: {title.strip() or '(no title)'}")
     return 0
 
 
 def lock(which: str | None) -> int:
     """Show the process that has a session open for writing."""
-    log, holder, name = Archive().holder(which)
+    log, holder, name = admin.sessions.Archive().holder(which)
     if holder is not None:
         put_text(f"session {log.stem} is open in {holder}; {_life(holder)}")
     elif name.pid is not None:
@@ -267,7 +261,7 @@ def lock(which: str | None) -> int:
     return 0
 
 
-def _life(holder: LockHolder) -> str:
+def _life(holder: admin.sessions.LockHolder) -> str:
     if holder.pid is None:
         return "it left no name"
     if holder.host and holder.host != os.uname().nodename:

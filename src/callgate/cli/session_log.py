@@ -3,11 +3,10 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from json import dumps
 from pathlib import Path
 
-from callgate.admin.sessions import Archive
+from callgate.admin.sessions import Archive, utc
 from callgate.cli.terminal import Line, Safe, Span, clip, paragraph
 from callgate.cli.text_output import columns, out, put, say
 from callgate.formats.display import counted
@@ -163,7 +162,7 @@ class LogView:
     def _say(self, at: float, who: str, text: str, style: str = "") -> Iterator[Line]:
         first, *rest = text.removesuffix("\n").split("\n")
         begin = paragraph(f"{who}: {first.expandtabs(4)}", self._room, style, indent=_MARGIN)
-        yield Span(Safe(f"{_clock(at):<{_MARGIN}}"), "dim"), *begin[0][1:]
+        yield Span(Safe(f"{utc(at)[11:19]:<{_MARGIN}}"), "dim"), *begin[0][1:]
         yield from begin[1:]
         for line in rest:
             yield from paragraph(line.expandtabs(4), self._room, style, indent=_MARGIN)
@@ -195,10 +194,3 @@ def _about(event: e.Durable) -> tuple[str, str, str] | None:
             return "note", event.text, "dim" if event.level == "info" else "yellow"
         case _:
             return None
-
-
-def _clock(at: float) -> str:
-    try:
-        return f"{datetime.fromtimestamp(at, UTC):%H:%M:%S}"
-    except (ValueError, OverflowError, OSError):
-        return "--:--:--"

@@ -62,10 +62,14 @@ def put_paragraph(text: str, style: str = "", *, indent: int = 0, hang: int = 0)
 
 
 def put_json(value: Any) -> None:
-    """Write one line of JSON without control characters."""
+    out().write(json_line(value))
+
+
+def json_line(value: Any) -> str:
+    """Return one line of JSON without control characters."""
     from json import dumps  # costly, and help does not need it
 
-    out().write(dumps(value, default=repr).replace("\x7f", "\\u007f") + "\n")
+    return dumps(value, default=repr).replace("\x7f", "\\u007f") + "\n"
 
 
 def json_fields(value: object, *paths: str, **renamed: str) -> dict[str, Any]:
@@ -132,14 +136,3 @@ def hand_over(text: str, file: str | None, *, force: bool) -> None:
     else:
         sys.stdout.buffer.write(text.encode(errors="replace"))
         sys.stdout.buffer.flush()
-
-
-def size_in_words(size: int) -> str:
-    if size < 1000:
-        return f"{size} bytes"
-    amount = float(size)
-    for unit in ("kB", "MB", "GB"):
-        amount /= 1000
-        if amount < 999.5 or unit == "GB":
-            return f"{amount:.1f} {unit}"
-    raise AssertionError

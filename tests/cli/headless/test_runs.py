@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from callgate.cli import main
-from callgate.cli.headless.event_output import StreamOutput, TextOutput
-from callgate.cli.headless.headless_result import HeadlessResult
+from callgate.cli.headless.event_output import HeadlessResult, StreamOutput, TextOutput
 from callgate.cli.start_options import read_headless
 from callgate.formats.jsonable import from_json
 from callgate.testing import call, fail, say, stop, think, turn

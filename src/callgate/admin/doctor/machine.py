@@ -11,11 +11,11 @@ from time import time
 
 from callgate.admin.doctor.diagnosis import Diagnosis, Patient, fault, fine, warning
 from callgate.admin.installed import app_packages, find_installation
+from callgate.admin.sessions import moment
 from callgate.host.environment import find_program
 from callgate.tools.ripgrep.search_engine import INSTALL, VARIABLE, available_engine
 from callgate.words.errors import ToolFailure
 
-OLDEST_PYTHON = (3, 11)
 _PROGRAM_SECONDS = 3.0
 _LITTLE, _TOO_LITTLE = 1_000_000_000, 50_000_000
 _DAY = 86_400.0
@@ -23,9 +23,6 @@ _DAY = 86_400.0
 
 def python(patient: Patient) -> Sequence[Diagnosis]:
     saw = f"Python {platform.python_version()} at {sys.executable} on {platform.system()} {platform.machine()}"
-    if sys.version_info[:2] < OLDEST_PYTHON:
-        wanted = ".".join(map(str, OLDEST_PYTHON))
-        return [fault(saw, f"Python {wanted} or newer is needed", f"install Python {wanted}")]
     return [fine(saw)]
 
 
@@ -93,17 +90,11 @@ def clock(patient: Patient) -> Sequence[Diagnosis]:
     now = time()
     files = [Path(__file__), *(() if patient.config is None else (patient.config.data,))]
     newest = max((os.stat(file).st_mtime for file in files if file.exists()), default=now)
-    saw = platform_time(now)
+    saw = moment(now)
     if now < newest - _DAY:
-        problem = f"the clock is slow: a file of Callgate was written at {platform_time(newest)}"
+        problem = f"the clock is slow: a file of Callgate was written at {moment(newest)}"
         return [warning(saw, problem, "timedatectl set-ntp true" if sys.platform == "linux" else "set the clock")]
     return [fine(saw)]
-
-
-def platform_time(moment: float) -> str:
-    from datetime import UTC, datetime
-
-    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _first_line(*argv: str) -> str:

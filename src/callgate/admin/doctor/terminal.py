@@ -1,7 +1,6 @@
 """Checks of the terminal and of the editor."""
 
 import locale
-import os
 import shlex
 import shutil
 import sys
@@ -18,7 +17,7 @@ def terminal(patient: Patient) -> Sequence[Diagnosis]:
     environ = patient.environ
     if not sys.stdout.isatty() and not sys.stderr.isatty():
         return [fine("not a terminal: the output goes to a file or a pipe")]
-    columns, rows = _size()
+    columns, rows = shutil.get_terminal_size()
     term = environ.get("TERM", "")
     saw = ", ".join(
         (
@@ -62,17 +61,6 @@ def editor(patient: Patient) -> Sequence[Diagnosis]:
         told = fault if name else warning
         return [told(saw, f"there is no program {program}", "export EDITOR=nano")]
     return [fine(f"{saw} ({place})")]
-
-
-def _size() -> tuple[int, int]:
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            size = os.get_terminal_size(stream.fileno())
-        except (OSError, ValueError):
-            continue
-        if size.columns > 0:
-            return size.columns, size.lines
-    return 80, 24
 
 
 def _colours(environ: Mapping[str, str]) -> str:

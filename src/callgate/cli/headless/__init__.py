@@ -1,10 +1,8 @@
 """``callgate -p``: the agent without a terminal.
 
-standard_input   a part of the prompt, or inputs as lines of JSON
-driver           sends inputs, and follows events until the session is idle
-event_output     text, json and stream-json
-line_writer      writes the lines of stream-json in a thread
-headless_result  the result, and the exit code of each reason
+standard_input  a part of the prompt, or inputs as lines of JSON
+driver          sends inputs, and follows events until the session is idle
+event_output    the result, and the formats text, json and stream-json
 
 The flags are in ``cli.start_options``, which does not load the agent.
 """
@@ -13,15 +11,24 @@ import asyncio
 import gc
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from callgate import Model, Session, Store, __version__
 from callgate.assembly.traced import traced
 from callgate.cli.headless.driver import HeadlessDriver
-from callgate.cli.headless.event_output import Cleaner, JsonOutput, StreamOutput, TextOutput, write_result
-from callgate.cli.headless.headless_result import INTERRUPTED, USAGE, HeadlessResult, can_go_on
+from callgate.cli.headless.event_output import (
+    INTERRUPTED,
+    USAGE,
+    Cleaner,
+    HeadlessResult,
+    JsonOutput,
+    StreamOutput,
+    TextOutput,
+    can_go_on,
+    write_result,
+)
 from callgate.cli.headless.standard_input import follow_stdin, read_stdin, whole_prompt
 from callgate.cli.start_options import StartOptions
 from callgate.cli.start_session import config_of, open_session, schema_of
@@ -77,19 +84,6 @@ async def _run(
     schema: OutputSchema | None,
     signals: "_Signals",
 ) -> int:
-    async with open_session(options, config, model, say) as session:
-        with traced(session, os.environ, say):
-            return await _drive(options, config, session, _inputs(options, prompt, schema), schema, signals)
-
-
-async def _drive(
-    options: StartOptions,
-    config: Config,
-    session: Session,
-    inputs: Sequence[Input],
-    schema: OutputSchema | None,
-    signals: "_Signals",
-) -> int:
     loop = asyncio.get_running_loop()
     follows = options.input_format == "stream-json"
     driver: HeadlessDriver | None = None
@@ -98,21 +92,24 @@ async def _drive(
         if driver is not None:
             driver.interrupt(because)
 
-    output = _output(options, Store(config.root, config.data).masker, lambda: stop("Nobody reads the output."))
-    driver = HeadlessDriver(session, output, wait=options.wait, follows=follows)
-    signals.begin(loop, stop)
-    _collect_garbage_after_start(session)
-    output.start(_facts(session, config))
-    if follows:
-        follow_stdin(loop, driver.take)
-    result = await driver.run(inputs, schema)
-    if options.output_format != "stream-json":
-        for question in result.open_questions:
-            say(_waits(question, result.session_id))
-    await output.end(result)
-    if options.output_format != "stream-json" and can_go_on(result):
-        say(f"To continue: callgate -p --resume {result.session_id}")
-    return result.exit_code
+    async with open_session(options, config, model, say) as session:
+        with traced(session, os.environ, say):
+            cleaner = Store(config.root, config.data).masker
+            output = _output(options, cleaner, lambda: stop("Nobody reads the output."))
+            driver = HeadlessDriver(session, output, wait=options.wait, follows=follows)
+            signals.begin(loop, stop)
+            _collect_garbage_after_start(session)
+            output.start(_facts(session, config))
+            if follows:
+                follow_stdin(loop, driver.take)
+            result = await driver.run(_inputs(options, prompt, schema), schema)
+            if options.output_format != "stream-json":
+                for question in result.open_questions:
+                    say(_waits(question, result.session_id))
+            await output.end(result)
+            if options.output_format != "stream-json" and can_go_on(result):
+                say(f"To continue: callgate -p --resume {result.session_id}")
+            return result.exit_code
 
 
 def _output(options: StartOptions, cleaner: Cleaner, gone: Callable[[], None]) -> TextOutput:

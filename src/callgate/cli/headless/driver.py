@@ -8,8 +8,7 @@ from math import isfinite
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from callgate.cli.headless.event_output import TextOutput
-from callgate.cli.headless.headless_result import HeadlessResult, Reason
+from callgate.cli.headless.event_output import HeadlessResult, Reason, TextOutput
 from callgate.words.errors import CallgateError, JournalError
 from callgate.words.events import (
     AgentPath,
