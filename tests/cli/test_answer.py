@@ -252,7 +252,11 @@ def test_what_makes_no_sense_is_2_and_says_what_to_do(words: list[str], why: str
 
 def test_a_misspelt_answer_is_not_taken_for_a_call(desk: Desk) -> None:
     asks(desk)
-    assert desk.run("answer", "latest", "yse") == (2, "", "callgate: unknown answer 'yse', did you mean yes?\n")
+    assert desk.run("answer", "latest", "yse") == (
+        2,
+        "",
+        "callgate answer: unknown answer 'yse', did you mean yes?; see callgate answer --help\n",
+    )
     assert desk.run("answer", "latest", "yse", "yes").code == 2
 
 

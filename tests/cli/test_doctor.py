@@ -13,7 +13,7 @@ from threading import Event
 import pytest
 
 from callgate import Session, Store
-from callgate.admin.doctor import CHECKS, Diagnosis, Patient, is_healthy, machine, run_checks, terminal
+from callgate.admin.doctor import CHECKS, Diagnosis, Patient, is_healthy, machine, run_checks
 from callgate.admin.doctor.diagnosis import fine
 from callgate.admin.installed import USES, app_packages, installation_of
 from callgate.admin.provider_keys import first_run_page
@@ -347,18 +347,18 @@ def test_an_editor_that_is_not_there_is_a_fault(person: Person) -> None:
 def test_a_terminal_that_can_do_little_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setattr("shutil.get_terminal_size", lambda: (50, 20))
-    (dumb, narrow) = terminal.terminal(Patient(None, "", {"TERM": "dumb", "NO_COLOR": "1"}))
+    (dumb, narrow) = machine.terminal(Patient(None, "", {"TERM": "dumb", "NO_COLOR": "1"}))
     assert "no colours (NO_COLOR)" in dumb.saw
     assert dumb.repair == ("export TERM=xterm-256color",)
     assert "50 columns are few" in narrow.problem
     monkeypatch.setattr("shutil.get_terminal_size", lambda: (100, 30))
     rich = {"TERM": "tmux-256color", "TMUX": "x", "SSH_CONNECTION": "y", "COLORTERM": "truecolor"}
-    (found,) = terminal.terminal(Patient(None, "", rich))
+    (found,) = machine.terminal(Patient(None, "", rich))
     assert found.status == "ok"
     assert found.saw == (
         "TERM=tmux-256color, 100 × 30, true colour, text in utf-8, pasted text is marked, in tmux, over SSH"
     )
-    (found,) = terminal.terminal(Patient(None, "", {**rich, "TERM": "xterm"}))
+    (found,) = machine.terminal(Patient(None, "", {**rich, "TERM": "xterm"}))
     assert found.repair == ("tmux set -g default-terminal tmux-256color",)
 
 

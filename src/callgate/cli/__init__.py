@@ -5,11 +5,13 @@ Commands are imported when they are called, so that ``callgate --help`` starts f
 
 import gc
 import os
+import signal
 import sys
 import traceback
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from io import BufferedWriter, FileIO, TextIOWrapper
+from types import FrameType
 from typing import Any, cast
 
 from callgate.cli.command_rows import GROUPS
@@ -18,6 +20,7 @@ from callgate.cli.text_output import say
 from callgate.words.errors import CallgateError
 
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+_MOST_BYTES = 65_536
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -72,9 +75,7 @@ def _command(words: list[str]) -> int:
 
 
 def _in_terminal(words: list[str]) -> int:
-    from callgate.cli.typeahead import typed_meanwhile
-
-    with typed_meanwhile() as typed:  # before the slow imports
+    with _typed_meanwhile() as typed:  # before the slow imports
         from callgate.cli.terminal_opener import interactive
 
         return interactive(words, typed)
@@ -191,3 +192,61 @@ def _close_stdout() -> None:
     """Point stdout at the null device after a broken pipe, so that the last flush of the interpreter does not fail."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+# ---- keys that are pressed while the program starts ---------------------------------------------------------------
+
+# Until a program reads the terminal, the terminal echoes keys and turns Enter into a line feed. Both are switched off
+# early, so that the input line gets every key once, and no key is echoed twice.
+
+
+@contextmanager
+def _typed_meanwhile() -> Generator[str]:
+    """Yield the keys so far; later keys stay in the terminal. The terminal is restored at the end, also after an
+    exception or a signal."""
+    try:
+        import termios
+    except ImportError:  # not on this system: its terminals keep keys by themselves
+        yield ""
+        return
+    try:
+        before = termios.tcgetattr(0)
+    except termios.error:
+        yield ""
+        return
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _exit_by_signal)
+    changed = termios.tcgetattr(0)
+    changed[0] &= ~(termios.ICRNL | termios.INLCR | termios.IGNCR | termios.IXON)
+    changed[3] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN)
+    changed[6][termios.VMIN] = changed[6][termios.VTIME] = 0
+    try:
+        termios.tcsetattr(0, termios.TCSANOW, changed)
+        typed = os.read(0, _MOST_BYTES)
+        changed[6][termios.VMIN] = 1
+        termios.tcsetattr(0, termios.TCSANOW, changed)
+        if typed and before[3] & termios.ECHO:
+            _erase(typed)
+        yield typed.replace(b"\n", b"\r").replace(b"\0", b"").decode("utf-8", "ignore")
+    finally:
+        with suppress(termios.error):  # the terminal may be gone
+            termios.tcsetattr(0, termios.TCSANOW, before)
+
+
+def _erase(typed: bytes) -> None:
+    """Remove echoed keys from the screen."""
+    if os.environ.get("TERM", "dumb") == "dumb":
+        return
+    try:
+        columns = max(os.get_terminal_size(1).columns, 1)
+    except OSError:
+        return
+    lines = typed.decode("utf-8", "replace").split("\n")
+    above = sum(sum(1 if sign.isprintable() else 2 for sign in line) // columns for line in lines) + len(lines) - 1
+    # The row and those below it one after the other: see FrameOutput.erase_down.
+    sys.stdout.write("\r" + f"\x1b[{above}A" * bool(above) + "\x1b7\x1b[K\x1b[B\r\x1b[J\x1b8")
+    sys.stdout.flush()
+
+
+def _exit_by_signal(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)

@@ -10,17 +10,17 @@ from typing import Any
 
 from callgate import Store
 from callgate.admin.sessions import Archive
-from callgate.cli.command_parser import USAGE, count, json_object
+from callgate.cli.command_parser import count, json_object
 from callgate.cli.command_rows import SESSION_HELP, ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.question_page import ALL, LINES, QuestionPage, sign_of
-from callgate.cli.terminal import Line, paragraph, signs_for
-from callgate.cli.text_output import WIDE, columns, json_fields, out, put, put_json, say
+from callgate.cli.terminal import paragraph, signs_for
+from callgate.cli.text_output import WIDE, columns, json_fields, out, put, put_json
 from callgate.formats.display import counted
 from callgate.transcript.answer_files import AnswerRefused
 from callgate.transcript.lock import LockHolder, holder_of
 from callgate.transcript.question_answers import AnswerTaken, OpenQuestion, questions_in
 from callgate.tui.external_editor import edited_text
-from callgate.words.decisions import Confirmation, FieldAnswer, Question, Scope, arguments_hash
+from callgate.words.decisions import Confirmation, FieldAnswer, Question, arguments_hash
 
 ANSWERS = ("yes", "no", "always")
 _ONLY_WITH = {
@@ -73,10 +73,7 @@ def answer(which: str | None, call: str | None, answer: str | None, as_json: boo
     asking = _read(which)
     if answer is None:
         return _show(asking, call, as_json=as_json)
-    question = _meant(asking, call)
-    if isinstance(question, int):
-        return question
-    taken = Store().answer(asking.log, _confirmation(question, answer, **options))
+    taken = Store().answer(asking.log, _confirmation(_meant(asking, call), answer, options))
     if as_json:
         about = ("session", "question.call_id", "question.tool", "question.arguments_hash")
         put_json(json_fields(taken, *about, "confirmation.outcome", "how", holder="holder.pid"))
@@ -104,8 +101,6 @@ def _show(asking: SessionQuestions, call: str | None, *, as_json: bool) -> int:
     shown = asking.questions
     if call is not None:
         meant = _meant(asking, call)
-        if isinstance(meant, int):
-            return meant
         shown = tuple(each for each in shown if each.question == meant)
     if as_json:
         for each in shown:
@@ -113,27 +108,21 @@ def _show(asking: SessionQuestions, call: str | None, *, as_json: bool) -> int:
             put_json({**about, **json_fields(each, "question", "answer", "exact")})
         return 0
     room = min(columns(), WIDE)
-    put(_header(asking, room))
+    text = f"There is no open question in session {asking.session}."
+    if shown:
+        is_open = "is open" if len(asking.questions) == 1 else "are open"
+        whose = "no process has it open" if asking.holder is None else f"it is open in {asking.holder}"
+        text = f"{counted(len(asking.questions), 'question')} {is_open} in session {asking.session}; {whose}"
+    put(paragraph(text, room, "bold" if shown else ""))
     page = QuestionPage(room, signs_for(out()), asking.named, LINES if call is None else ALL)
     for each in shown:
         put(page.lines(each))
     return 0
 
 
-def _header(asking: SessionQuestions, room: int) -> Iterator[Line]:
-    many = len(asking.questions)
-    if not many:
-        yield from paragraph(f"There is no open question in session {asking.session}.", room)
-        return
-    is_open = "is open" if many == 1 else "are open"
-    whose = "no process has it open" if asking.holder is None else f"it is open in {asking.holder}"
-    text = f"{counted(many, 'question')} {is_open} in session {asking.session}; {whose}"
-    yield from paragraph(text, room, "bold")
-
-
-def _meant(asking: SessionQuestions, call: str | None) -> Question | int:
-    """Return the question that ``call`` identifies. If the word is closer to an answer than to a question, print a
-    suggestion and return an exit code."""
+def _meant(asking: SessionQuestions, call: str | None) -> Question:
+    """Return the question that ``call`` identifies. Raise CommandMisuse if the word is closer to an answer than to a
+    question."""
     questions = [each.question for each in asking.questions]
     if call is None:
         waiting = [each.question for each in asking.questions if each.answer is None] or questions
@@ -151,9 +140,9 @@ def _meant(asking: SessionQuestions, call: str | None) -> Question | int:
         return found[0]
     if found:
         raise AnswerRefused(f"several questions match {call!r}: {_names(found)}")
-    if get_close_matches(call, ANSWERS, n=1) and not get_close_matches(call, [each.call_id for each in questions], n=1):
-        say(f"unknown answer {call!r}, did you mean {get_close_matches(call, ANSWERS, n=1)[0]}?")
-        return USAGE
+    meant = get_close_matches(call, ANSWERS, n=1)
+    if meant and not get_close_matches(call, [each.call_id for each in questions], n=1):
+        raise CommandMisuse(f"unknown answer {call!r}, did you mean {meant[0]}?")
     raise _unknown(asking, questions, call)
 
 
@@ -173,33 +162,24 @@ def _names(questions: Sequence[Question], most: int = 5) -> str:
     return shown + (f" and {len(questions) - most} more" if len(questions) > most else "")
 
 
-def _confirmation(
-    question: Question,
-    answer: str,
-    *,
-    note: str | None,
-    stop: bool,
-    arguments: dict[str, Any] | None,
-    edit: str | None,
-    pick: Sequence[str],
-    choice: int | None,
-    scope: Scope | None,
-) -> Confirmation:
+def _confirmation(question: Question, answer: str, options: Mapping[str, Any]) -> Confirmation:
     if answer == "no":
-        return question.no(note, stop=stop, door=_DOOR)
+        return question.no(options["note"], stop=options["stop"], door=_DOOR)
     if answer == "yes":
-        changed = arguments if edit is None else _edited(question, edit)
-        answers = _picked(question, pick)
-        return replace(question.answered(*answers, arguments=changed, door=_DOOR), note=note)
-    if not question.choices:
+        edit = options["edit"]
+        changed = options["arguments"] if edit is None else _edited(question, edit)
+        confirmed = question.answered(*_picked(question, options["pick"]), arguments=changed, door=_DOOR)
+    elif not question.choices:
         raise AnswerRefused(
             f"{question.tool} is asked about every time, so the answer cannot be always: answer yes or no"
         )
-    number = choice or 1
-    if number > len(question.choices):
-        raise AnswerRefused(f"there is no choice {number}; there are {len(question.choices)}")
-    always = question.always(question.choices[number - 1], scope=scope or "session", door=_DOOR)
-    return replace(always, note=note)
+    else:
+        number = options["choice"] or 1
+        if number > len(question.choices):
+            raise AnswerRefused(f"there is no choice {number}; there are {len(question.choices)}")
+        scope = options["scope"] or "session"
+        confirmed = question.always(question.choices[number - 1], scope=scope, door=_DOOR)
+    return replace(confirmed, note=options["note"])
 
 
 def _edited(question: Question, name: str) -> dict[str, Any] | None:

@@ -28,77 +28,53 @@ def list_sessions(every_folder: bool, limit: int | None, as_json: bool) -> int:
             put_json({**json_fields(each.about), **own})
         return 0
     if not found:
-        where = (
-            "No sessions yet."
-            if every_folder
-            else "No sessions in this folder yet; --all lists the sessions of all folders."
-        )
-        put_text(where)
+        here = "No sessions in this folder yet; --all lists the sessions of all folders."
+        put_text("No sessions yet." if every_folder else here)
         return 0
-    put(_Table(shown, columns(), signs_for(out()).mark, with_folder=every_folder).lines())
+    put(_table(shown, columns(), signs_for(out()).mark, with_folder=every_folder))
     if len(found) > len(shown):
         put_text(f"and {len(found) - len(shown):,} more", "dim")
     return 0
 
 
-class _Table:
-    """A table with one line for each session. On a narrow terminal, title and folder are on separate lines."""
-
-    def __init__(self, shown: Sequence[Listed], room: int, mark: str, *, with_folder: bool) -> None:
-        now = time()
-        self._shown = shown
-        self._room = room
-        self._mark = mark
-        self._cells = [
-            (_sign(each), each.session, ago(each.about.updated_at, now), f"{each.about.messages}") for each in shown
-        ]
-        self._widths = [max(map(width, cells)) for cells in zip(_NAMES, *self._cells, strict=True)]
-        self._left = room - sum(self._widths) - (5 if self._widths[0] else 4)
-        self._beside = self._left >= _LEAST
-        self._with_folder = with_folder
-        self._folder = 0  # columns of the folder, if it stands in the same line
-        if with_folder and self._beside and room >= _WIDE:
-            self._folder = min(max(6, *(width(safe(each.about.workspace)) for each in shown)), self._left // 3)
-
-    def lines(self) -> Iterator[Line]:
-        if self._beside:
-            folder = (Span("  "), Span(fit("folder", self._folder), "dim")) if self._folder else ()
-            yield (*self._head(_NAMES, "dim"), *folder, Span("  title", "dim"))
-        for each, cells in zip(self._shown, self._cells, strict=True):
-            yield from self._row(each, self._head(cells, ""))
-        signs = {cells[0] for cells in self._cells}
-        if signs != {""}:
-            yield (Span("  ".join(f"{sign} {words}" for sign, words in _LEGEND.items() if sign in signs), "dim"),)
-        faulty = [each for each in self._shown if each.fault]
-        if faulty:
-            yield (Span(f"{counted(len(faulty), 'log')} cannot be read:", "yellow"),)
-        for each in faulty:
-            yield (Span(f"! {each.session}: {each.fault}"),)
-
-    def _head(self, cells: Sequence[str], style: str) -> Line:
-        sign, session, used, messages = self._widths
-        signed = (Span(fit(cells[0], sign), style), Span(" ")) if sign else ()
-        return (
-            *signed,
-            Span(fit(cells[1], session), style),
-            Span(f"  {cells[2]:>{used}}  {cells[3]:>{messages}}", "dim"),
-        )
-
-    def _row(self, each: Listed, head: Line) -> Iterator[Line]:
+def _table(shown: Sequence[Listed], room: int, mark: str, *, with_folder: bool) -> Iterator[Line]:
+    """Yield a line for each session. On a narrow terminal, title and folder are on separate lines."""
+    now = time()
+    cells = [(_sign(each), each.session, ago(each.about.updated_at, now), f"{each.about.messages}") for each in shown]
+    widths = [max(map(width, column)) for column in zip(_NAMES, *cells, strict=True)]
+    left = room - sum(widths) - (5 if widths[0] else 4)
+    beside, below = left >= _LEAST, max(room - 4, 8)
+    column = 0  # the width of the folder in the same line
+    if with_folder and beside and room >= _WIDE:
+        column = min(max(6, *(width(safe(each.about.workspace)) for each in shown)), left // 3)
+    if beside:
+        folder = (Span("  "), Span(fit("folder", column), "dim")) if column else ()
+        yield (*_head(_NAMES, widths, "dim"), *folder, Span("  title", "dim"))
+    for each, row in zip(shown, cells, strict=True):
+        head = _head(row, widths)
         title, folder = safe(each.fault or each.about.name), safe(each.about.workspace)
-        if self._folder:
-            where = Span(fit(_end_of(folder, self._folder, self._mark), self._folder), "dim")
-            room = self._left - self._folder - 4
-            yield (*head, Span("  "), where, Span("  "), Span(clip(title, room, self._mark)))
-            return
-        below = max(self._room - 4, 8)
-        if self._beside:
-            yield (*head, Span("  "), Span(clip(title, self._left - 2, self._mark)))
+        if column:
+            where = Span(fit(_end_of(folder, column, mark), column), "dim")
+            yield (*head, Span("  "), where, Span("  "), Span(clip(title, left - column - 4, mark)))
+            continue
+        if beside:
+            yield (*head, Span("  "), Span(clip(title, left - 2, mark)))
         else:
             yield head
-            yield Span("    "), Span(clip(title, below, self._mark))
-        if self._with_folder:
-            yield Span("    "), Span(_end_of(folder, below, self._mark), "dim")
+            yield Span("    "), Span(clip(title, below, mark))
+        if with_folder:
+            yield Span("    "), Span(_end_of(folder, below, mark), "dim")
+    if legend := [f"{sign} {words}" for sign, words in _LEGEND.items() if any(row[0] == sign for row in cells)]:
+        yield (Span("  ".join(legend), "dim"),)
+    if faulty := [each for each in shown if each.fault]:
+        yield (Span(f"{counted(len(faulty), 'log')} cannot be read:", "yellow"),)
+        yield from ((Span(f"! {each.session}: {each.fault}"),) for each in faulty)
+
+
+def _head(cells: Sequence[str], widths: Sequence[int], style: str = "") -> Line:
+    sign, session, used, messages = widths
+    signed = (Span(fit(cells[0], sign), style), Span(" ")) if sign else ()
+    return *signed, Span(fit(cells[1], session), style), Span(f"  {cells[2]:>{used}}  {cells[3]:>{messages}}", "dim")
 
 
 def _sign(each: Listed) -> str:

@@ -38,38 +38,6 @@ _TEXTS = ("description", "server", "server_description")
 FOLDER = Path(".callgate", "tools")
 _LONGEST = 64
 
-_TEMPLATE = '''"""Tools of this project. Every public function with @tool is a tool."""
-
-from callgate import Run, ToolFailure, reads, tool
-
-
-@tool(effects="none", locks=lambda a: reads(a.path))
-def {name}(path: str, run: Run) -> str:
-    """Describe in one sentence, for the model, what this tool does.
-
-    Args:
-        path: a file, relative to the workspace
-    """
-    place = run.host.resolve_path(path)
-    if place.fault or not place.inside or place.kind != "file":
-        raise ToolFailure(f"{{path}}: {{place.fault or 'there is no such file in the workspace'}}")
-    with open(place.resolved, encoding="utf-8") as file:
-        return f"{{path}} has {{len(file.readlines())}} lines"
-
-
-# A tool that changes files has effects="mutating", which is the default, and locks=lambda a: writes(a.path).
-# A tool can also stage its changes: the model or the user looks at them, and `resolve` applies them. This needs
-# FileChange, which is in callgate:
-#
-#     def tools(api):
-#         @tool(effects="none")
-#         def {name}(path: str) -> str:
-#             before = api.content(path)                # bytes; for a file over 1 MB its path and its hash
-#             api.push_changes("a short label", [FileChange(path, before, b"after")])
-#             return "a description of the change, for the model"
-#         return {name}
-'''
-
 
 def list_rows(as_json: bool) -> int:
     """List the tools of the agent: built-in tools, custom tools with their files, features of installed packages, and
@@ -116,12 +84,13 @@ def new_tool(name: str, root: Path) -> list[str]:
     _check(name)
     shown = (FOLDER / f"{name}.py").as_posix()
     file = root / shown
+    template = Path(__file__).with_name("new_tool.txt").read_text(encoding="utf-8")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         if not file.parent.resolve().is_relative_to(root.resolve()):
             raise UsageError(f"{FOLDER.as_posix()} is outside of {root}: nothing was written")
         with open(file, "x", encoding="utf-8", newline="\n") as stream:
-            stream.write(_TEMPLATE.format(name=name))
+            stream.write(template.replace("NAME", name))
     except FileExistsError:
         if not file.parent.is_dir():
             raise UsageError(f"{FOLDER.as_posix()} is not a folder: nothing was written") from None

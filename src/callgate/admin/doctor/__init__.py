@@ -1,8 +1,7 @@
 """The checks of ``callgate doctor``. A check returns what it found, what is wrong and the commands that repair it.
 
 diagnosis  the outcome of a check
-machine    Python, packages, programs, clock, disk
-terminal   the terminal, and the editor
+machine    Python, packages, programs, clock, disk, the terminal, the editor
 models     keys, the configured model, local servers
 workspace  settings, trust, hooks, MCP servers, tool search, stored sessions, sandbox
 
@@ -15,7 +14,7 @@ from dataclasses import replace
 from threading import Thread
 from time import monotonic
 
-from callgate.admin.doctor import machine, models, terminal, workspace
+from callgate.admin.doctor import machine, models, workspace
 from callgate.admin.doctor.diagnosis import Diagnosis, NoSettings, Patient, fault, skipped
 from callgate.config import Config, load_config
 from callgate.transcript.masking import Masker
@@ -43,8 +42,8 @@ CHECKS: Mapping[str, DoctorCheck] = {
     "sessions": workspace.sessions,
     "disk": machine.disk,
     "clock": machine.clock,
-    "terminal": terminal.terminal,
-    "editor": terminal.editor,
+    "terminal": machine.terminal,
+    "editor": machine.editor,
 }
 """Every check, in the order in which they are told."""
 

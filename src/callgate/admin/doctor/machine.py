@@ -1,11 +1,13 @@
-"""Checks of Python, packages, the programs rg and git, the disk and the clock."""
+"""Checks of Python, packages, the programs rg and git, the disk, the clock, the terminal and the editor."""
 
+import locale
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import time
 
@@ -19,6 +21,9 @@ from callgate.words.errors import ToolFailure
 _PROGRAM_SECONDS = 3.0
 _LITTLE, _TOO_LITTLE = 1_000_000_000, 50_000_000
 _DAY = 86_400.0
+NARROWEST = 60
+_NO_PASTE = ("dumb", "linux", "vt100", "vt220", "ansi")
+"""Terminals that do not mark pasted text, so that its lines look typed."""
 
 
 def python(patient: Patient) -> Sequence[Diagnosis]:
@@ -95,6 +100,76 @@ def clock(patient: Patient) -> Sequence[Diagnosis]:
         problem = f"the clock is slow: a file of Callgate was written at {moment(newest)}"
         return [warning(saw, problem, "timedatectl set-ntp true" if sys.platform == "linux" else "set the clock")]
     return [fine(saw)]
+
+
+def terminal(patient: Patient) -> Sequence[Diagnosis]:
+    environ = patient.environ
+    if not sys.stdout.isatty() and not sys.stderr.isatty():
+        return [fine("not a terminal: the output goes to a file or a pipe")]
+    columns, rows = shutil.get_terminal_size()
+    term = environ.get("TERM", "")
+    saw = ", ".join(
+        (
+            f"TERM={term or '(not set)'}",
+            f"{columns} × {rows}",
+            _colours(environ),
+            f"text in {_encoding()}",
+            "pasted text is marked" if term and term not in _NO_PASTE else "pasted text is not marked",
+            *_around(environ),
+        )
+    )
+    found = list(_problems(saw, term, columns, environ))
+    return found or [fine(saw)]
+
+
+def _problems(saw: str, term: str, columns: int, environ: Mapping[str, str]) -> Sequence[Diagnosis]:
+    found: list[Diagnosis] = []
+    if term in ("", "dumb"):
+        found.append(warning(saw, "this terminal cannot move its cursor", "export TERM=xterm-256color"))
+    if _encoding() not in ("utf-8", "utf8"):
+        found.append(warning(saw, "signs are shown in ASCII, because the locale is not UTF-8", "export LANG=C.UTF-8"))
+    if columns < NARROWEST:
+        found.append(warning(saw, f"{columns} columns are few", f"make the window {NARROWEST} columns wide or more"))
+    if environ.get("TMUX") and term and not term.startswith(("tmux", "screen")):
+        repair = "tmux set -g default-terminal tmux-256color"
+        found.append(warning(saw, f"inside tmux TERM should begin with tmux or screen, not {term}", repair))
+    return found
+
+
+def editor(patient: Patient) -> Sequence[Diagnosis]:
+    environ = patient.environ
+    name = next((each for each in ("VISUAL", "EDITOR") if environ.get(each)), "")
+    command = environ.get(name, "vi") if name else "vi"
+    try:
+        program = shlex.split(command)[0]
+    except (ValueError, IndexError):
+        return [fault(f"{name}={command}", "this is no command", "export EDITOR=nano")]
+    place = shutil.which(program, path=environ.get("PATH"))
+    saw = f"{name}={command}" if name else "neither $VISUAL nor $EDITOR is set, so vi"
+    if place is None:
+        told = fault if name else warning
+        return [told(saw, f"there is no program {program}", "export EDITOR=nano")]
+    return [fine(f"{saw} ({place})")]
+
+
+def _colours(environ: Mapping[str, str]) -> str:
+    if environ.get("NO_COLOR"):
+        return "no colours (NO_COLOR)"
+    if environ.get("COLORTERM", "") in ("truecolor", "24bit"):
+        return "true colour"
+    term = environ.get("TERM", "")
+    if term in ("", "dumb"):
+        return "no colours"
+    return "256 colours" if "256" in term else "16 colours"
+
+
+def _encoding() -> str:
+    return (getattr(sys.stdout, "encoding", None) or locale.getpreferredencoding(do_setlocale=False)).lower()
+
+
+def _around(environ: Mapping[str, str]) -> list[str]:
+    found = [("TMUX", "in tmux"), ("STY", "in screen"), ("SSH_CONNECTION", "over SSH")]
+    return [what for name, what in found if environ.get(name)]
 
 
 def _first_line(*argv: str) -> str:
