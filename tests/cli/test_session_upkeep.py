@@ -187,7 +187,7 @@ def test_old_sessions_and_litter_are_removed_and_counted(desk: Desk) -> None:
     ran = desk.good("session", "gc", "--older-than", "30d")
     assert ran.out == planned.out.replace("would remove", "removed")
     assert ran.lines[0].startswith(f"removed session {old.stem}, ")
-    assert ran.lines[0].endswith("kB, last used 2023-11-14 22:13:20 UTC")
+    assert ran.lines[0].endswith(" bytes, last used 2023-11-14 22:13:20 UTC")
     assert ran.lines[1] == f"removed {old.parent / 'gone.index'}: its session was removed"
     assert ran.lines[2].startswith("removed 1 session and 1 leftover, ")
     assert (old.exists(), young.exists()) == (False, True)

@@ -117,10 +117,9 @@ def changed_files(changes: ChangeSet) -> tuple[ChangedFile, ...]:
     for found in diffs(changes):
         lines = section(found).decode("utf-8", "surrogateescape").removesuffix("\n").split("\n") if found.hunks else []
         first = next((at for at, line in enumerate(lines) if line.startswith("@@ ")), 0)
-        change, hunks = found.change, tuple(lines[first:])
-        files.append(
-            ChangedFile(change.path, change.source, found.kind, found.shown, found.added, found.removed, hunks=hunks)
-        )
+        path, source, kind, shown = found.change.path, found.change.source, found.kind, found.shown
+        added, removed, hunks = found.added, found.removed, tuple(lines[first:])
+        files.append(ChangedFile(path, source, kind, shown=shown, added=added, removed=removed, hunks=hunks))
     return tuple(files)
 
 
