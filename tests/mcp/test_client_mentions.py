@@ -11,7 +11,7 @@ from callgate import SessionLimits
 from callgate.assembly.agent import agent_session
 from callgate.assembly.options import ServerFlags
 from callgate.config import Config
-from callgate.mcp.mcp_feature import MOST_MENTIONED, ResourceMention, mentions_in, servers_feature
+from callgate.mcp.mcp_feature import MOST_MENTIONED, mentions_in, servers_feature
 from callgate.mcp.server_config import ServerConfig
 from callgate.mcp.server_list import ServerList, resource_tools
 from callgate.testing import ScriptedModel, call, fail, say, turn
@@ -40,9 +40,9 @@ def test_a_mention_names_a_configured_server_and_an_address() -> None:
         "@db:" + "x" * 3_000: [],
     }
     for text, expected in found.items():
-        assert [f"{each.server} {each.uri}" for each in mentions_in(text, servers)] == expected, text
+        assert [" ".join(each) for each in mentions_in(text, servers)] == expected, text
     assert mentions_in("@db:note://a", ()) == []
-    assert mentions_in("@db:note://a", servers) == [ResourceMention("db", "note://a")]
+    assert mentions_in("@db:note://a", servers) == [("db", "note://a")]
 
 
 async def told(config: Config, given: ServerFlags, prompt: Prompt | str, **options: Any) -> tuple[list[Event], Request]:

@@ -9,7 +9,7 @@ import pytest
 
 from callgate.policy.protected import danger, protected_names
 from callgate.policy.sandbox_policy import profile_for
-from callgate.providers.keys import FILE, FoundKey, Keyring, KeyStore, find_key
+from callgate.providers.keys import FILE, FoundKey, KeyStore, find_key
 from callgate.words.errors import UsageError
 from callgate.words.resolved_path import ResolvedPath
 from tests.rows import rows
@@ -41,7 +41,7 @@ class MemoryKeyring:
             raise RuntimeError("the keyring is locked")
 
 
-def store(folder: Path | None, keyring: Keyring | None = None) -> KeyStore:
+def store(folder: Path | None, keyring: MemoryKeyring | None = None) -> KeyStore:
     return KeyStore(folder, lambda: keyring)
 
 

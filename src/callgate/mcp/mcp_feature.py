@@ -15,7 +15,6 @@ from callgate.notices.notices_feature import NAME as NOTICES
 from callgate.notices.notices_feature import NoticesPart
 from callgate.words.events import CallProgressed, Noted
 from callgate.words.messages import Message
-from callgate.words.noun import noun
 from callgate.words.tool_search import EXECUTE
 
 NAME = "mcp"
@@ -27,22 +26,14 @@ _MENTION = re.compile(r"""(?:^|(?<=[\s(\[{]))@(?:"([^"\n]+)"|([^\s"]+))""")
 _END = ",.;:!?)]}>'"
 
 
-@noun
-class ResourceMention:
-    """A resource mentioned in a message: its server and its address."""
-
-    server: str
-    uri: str
-
-
-def mentions_in(text: str, servers: Collection[str]) -> list[ResourceMention]:
-    """Return the resources of these servers that a text mentions, each once. A quoted address may contain spaces and
-    end with any character."""
-    found: dict[ResourceMention, None] = {}
+def mentions_in(text: str, servers: Collection[str]) -> list[tuple[str, str]]:
+    """Return the server and the address of each mentioned resource, each once. A quoted address may contain spaces
+    and end with any character."""
+    found: dict[tuple[str, str], None] = {}
     for match in _MENTION.finditer(text) if servers else ():
         server, _, uri = (match[1] or match[2].rstrip(_END)).partition(":")
         if server in servers and 0 < len(uri.strip()) <= _LONGEST:
-            found[ResourceMention(server, uri.strip())] = None
+            found[server, uri.strip()] = None
     return [*found]
 
 
@@ -67,7 +58,7 @@ class ServersPart(FeaturePart):
         names = {each.spec.name for each in self._opened.equipment.toolbox.tools()}
         deferred = EXECUTE in names and READ not in names
         return [
-            _read(mention, f"mention_{said[-1].id}_{at}", deferred)
+            _read(*mention, f"mention_{said[-1].id}_{at}", deferred)
             for at, mention in enumerate(found[:MOST_MENTIONED], 1)
         ]
 
@@ -82,8 +73,8 @@ class ServersPart(FeaturePart):
         self._notices.add("server", text)
 
 
-def _read(mention: ResourceMention, call_id: str, deferred: bool) -> InjectedCall:
-    given = {"server": mention.server, "uri": mention.uri}
+def _read(server: str, uri: str, call_id: str, deferred: bool) -> InjectedCall:
+    given = {"server": server, "uri": uri}
     if deferred:
         return InjectedCall(call_id, EXECUTE, {"tool_name": READ, "params": given})
     return InjectedCall(call_id, READ, given)

@@ -107,20 +107,6 @@ class ServerConfigs:
     servers: tuple[ServerConfig, ...] = ()
     faults: tuple[ConfigFault, ...] = ()
 
-    def __add__(self, other: "ServerConfigs") -> "ServerConfigs":
-        """Join two lists of servers. Of two servers with one name, the first is used and the second is reported as a
-        fault."""
-        names = {each.name: each for each in self.servers}
-        hidden = tuple(
-            ConfigFault(
-                f"the server {each.name!r} of {names[each.name].origin} has priority over this one", each.origin
-            )
-            for each in other.servers
-            if each.name in names
-        )
-        kept = tuple(each for each in other.servers if each.name not in names)
-        return ServerConfigs((*self.servers, *kept), (*self.faults, *other.faults, *hidden))
-
 
 def read_file(path: Path, layer: Layer) -> ServerConfigs:
     """Return the servers in a configuration file; none if the file does not exist. Blocks."""
@@ -223,11 +209,18 @@ def as_entry(server: ServerConfig) -> dict[str, Any]:
 
 
 def merged(parts: Iterable[ServerConfigs]) -> ServerConfigs:
-    """Join the lists of servers. Of two servers with one name, the first is used."""
-    found = ServerConfigs()
-    for each in parts:
-        found = found + each
-    return found
+    """Join the lists of servers. Of two servers with one name, the first is used and the second is reported as a
+    fault."""
+    found: dict[str, ServerConfig] = {}
+    faults: list[ConfigFault] = []
+    for part in parts:
+        faults += part.faults
+        for each in part.servers:
+            first = found.setdefault(each.name, each)
+            if first is not each:
+                why = f"the server {each.name!r} of {first.origin} has priority over this one"
+                faults.append(ConfigFault(why, each.origin))
+    return ServerConfigs(tuple(found.values()), tuple(faults))
 
 
 def _fault(text: str, origin: Origin) -> ServerConfigs:

@@ -79,31 +79,22 @@ def form_fault(schema: Mapping[str, Any], fields: Sequence[FormField], content: 
     for field in fields:
         reads = _FORMATS.get(str(field.schema.get("format")))
         try:
-            if reads is not None and field.name in content:
-                reads(content[field.name])
+            fits = reads is None or field.name not in content or reads(content[field.name])
         except (ValueError, TypeError):
+            fits = False
+        if not fits:
             return f"{field.asked.header}: {field.schema['format']} is wanted"
     return clean(first_fault(schema, content), 300)
 
 
-def _address(text: str) -> None:
-    if _MAIL.fullmatch(text) is None:
-        raise ValueError
-
-
-def _uri(text: str) -> None:
-    if not urlsplit(text).scheme:
-        raise ValueError
-
-
 _MAIL = re.compile(r"[^@\s]+@[^@\s]+")
 _FORMATS: Mapping[str, Callable[[str], object]] = {
-    "email": _address,
-    "uri": _uri,
+    "email": _MAIL.fullmatch,
+    "uri": lambda text: urlsplit(text).scheme,
     "date": date.fromisoformat,
     "date-time": datetime.fromisoformat,
 }
-"""The formats of the protocol. Each function raises ValueError for invalid text."""
+"""The formats of the protocol. Each function returns a false value or raises ValueError for invalid text."""
 
 
 def shown_address(url: str) -> str:

@@ -1,7 +1,7 @@
 """Conversion of tools and results into types of the MCP protocol."""
 
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from json import dumps, loads
 from typing import Any, cast
 
@@ -118,8 +118,3 @@ def _blocks(content: tuple[Content, ...]) -> Iterator[ContentBlock]:
             yield EmbeddedResource(resource=blob)
         else:
             yield ResourceLink(uri=part.uri, name=part.uri, mime_type=part.media_type)
-
-
-def missing_id(name: str, arguments: Mapping[str, Any]) -> bool:
-    """Return True if the call is a ``resolve`` without an id."""
-    return name == RESOLVE and not arguments.get("id")

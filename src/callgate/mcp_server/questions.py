@@ -7,7 +7,6 @@ number of omitted characters.
 from collections.abc import Mapping
 from hashlib import sha256
 from json import dumps
-from secrets import token_urlsafe
 from typing import Any, cast
 
 from callgate.changes.diff import display
@@ -15,31 +14,10 @@ from callgate.formats.display import excerpt, visible, visible_lines
 from callgate.words.decisions import AskedField, Confirmation, FieldAnswer, Question, answers_fault
 
 DOOR = "mcp"
-MOST_ASKED = 1_000
 YES, NO = "yes", "no"
 _ALWAYS = "yes, and from now on in this session: "
 _MOST_LINES = 200
 _MOST_CHARS = 20_000
-
-
-class AskedQuestions:
-    """The questions sent to clients with a modern protocol version, by their state. A state belongs to one question
-    and can be used once, so an answer is used for one call."""
-
-    def __init__(self) -> None:
-        self._asked: dict[str, str] = {}
-
-    def add(self, question: str) -> str:
-        """Store the hash of a question. Return the state that the client sends back with the answer."""
-        state = token_urlsafe(24)
-        self._asked[state] = question
-        while len(self._asked) > MOST_ASKED:
-            del self._asked[next(iter(self._asked))]
-        return state
-
-    def take(self, state: str) -> str | None:
-        """Remove a state and return the hash of its question, or None for an unknown state."""
-        return self._asked.pop(state, None)
 
 
 def message_of(question: Question, root: str) -> str:

@@ -8,6 +8,7 @@ the client calls again with the answer. The answer is used if the question is st
 from __future__ import annotations
 
 from collections.abc import Mapping
+from secrets import token_urlsafe
 from typing import Any
 
 import anyio
@@ -31,12 +32,13 @@ from pydantic import ValidationError
 
 from callgate import __version__
 from callgate.formats.display import visible
-from callgate.mcp_server.protocol import missing_id, result_of, tools_of
-from callgate.mcp_server.questions import AskedQuestions, answer_of, hash_of, message_of, schema_of, unasked
+from callgate.mcp_server.protocol import result_of, tools_of
+from callgate.mcp_server.questions import answer_of, hash_of, message_of, schema_of, unasked
 from callgate.mcp_server.served_session import ServedCall, ServedSession, ServedSessions
 from callgate.words.calls import Result
 from callgate.words.decisions import Question
 from callgate.words.events import CallProgressed
+from callgate.words.pending import RESOLVE
 
 Context = ServerRequestContext[Any, Any]
 
@@ -47,6 +49,8 @@ INSTRUCTIONS = (
     "that id applies or "
     "discards exactly this change."
 )
+MOST_ASKED = 1_000
+"""Maximum number of questions without an answer; older questions expire."""
 _INPUT = "question"  # name of the input that the client has to provide
 _WHICH = "Pass the id of the action, which the result of the staging call contains."
 _AGAIN = "The question was sent to the client, which repeats the call with the answer."
@@ -58,7 +62,7 @@ class McpToolServer:
     def __init__(self, sessions: ServedSessions, root: str) -> None:
         self._sessions = sessions
         self._root = root
-        self._asked = AskedQuestions()
+        self._asked: dict[str, str] = {}  # hashes of the questions sent to clients, by state
         self.server = Server[Any](
             "callgate",
             version=__version__,
@@ -79,7 +83,7 @@ class McpToolServer:
             known = ", ".join(served.session.tool_names)
             raise MCPError(code=INVALID_PARAMS, message=f"Unknown tool: {params.name}. Tools: {known}")
         arguments = params.arguments or {}
-        if missing_id(params.name, arguments):
+        if params.name == RESOLVE and not arguments.get("id"):
             return result_of(Result.failed("invalid_arguments", _WHICH, effects="none"))
         given = self._given(params)
         call = served.begin(params.name, arguments)
@@ -100,7 +104,7 @@ class McpToolServer:
         MCPError if the state of the request is unknown."""
         if params.request_state is None:
             return None
-        question = self._asked.take(params.request_state)
+        question = self._asked.pop(params.request_state, None)  # a state is used for one call
         if question is None:
             raise MCPError(code=INVALID_PARAMS, message="Invalid or expired requestState")
         answer = (params.input_responses or {}).get(_INPUT)
@@ -148,7 +152,10 @@ class McpToolServer:
 
     def _question(self, question: Question) -> InputRequiredResult:
         form = ElicitRequestFormParams(message=message_of(question, self._root), requested_schema=schema_of(question))
-        state = self._asked.add(hash_of(question))
+        state = token_urlsafe(24)
+        self._asked[state] = hash_of(question)
+        if len(self._asked) > MOST_ASKED:
+            del self._asked[next(iter(self._asked))]
         return InputRequiredResult(input_requests={_INPUT: ElicitRequest(params=form)}, request_state=state)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from json import dumps, loads
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from callgate.host.files import NotRegular, read_regular, replace_file
 from callgate.words.errors import UsageError
@@ -44,34 +44,24 @@ class FoundKey:
         return f"FoundKey({self.end}, {self.origin!r})"
 
 
-class Keyring(Protocol):
-    """The functions of the package ``keyring`` that Callgate uses."""
-
-    def get_password(self, service: str, username: str) -> str | None: ...
-
-    def set_password(self, service: str, username: str, password: str) -> None: ...
-
-    def delete_password(self, service: str, username: str) -> None: ...
-
-
-def system_keyring() -> Keyring | None:
-    """Return the system's keyring; None if the package or a usable backend is missing."""
+def system_keyring() -> Any:
+    """Return the module ``keyring`` for the system's keyring; None if the package or a usable backend is missing."""
     try:
         import keyring  # pyright: ignore[reportMissingImports]  # optional, and slow to load
     except ImportError:
         return None
     backend = cast(Any, keyring.get_keyring())  # pyright: ignore[reportUnknownMemberType]
-    return None if backend.priority <= 0 else cast(Keyring, backend)
+    return None if backend.priority <= 0 else backend
 
 
 class KeyStore:
     """The keys that the user has stored, by provider. All methods block.
 
     folder   the folder with the key file; None to store nothing
-    keyring  a callback that returns the keyring; called at first use
+    keyring  a callback that returns an object with the functions of the package ``keyring``; called at first use
     """
 
-    def __init__(self, folder: Path | None, keyring: Callable[[], Keyring | None] = system_keyring) -> None:
+    def __init__(self, folder: Path | None, keyring: Callable[[], Any] = system_keyring) -> None:
         self._file = None if folder is None else folder / FILE
         self._keyring = keyring
 
@@ -134,16 +124,13 @@ class KeyStore:
             return kept
         try:
             found = loads(_private_bytes(self._file))
+            kept["keys"] |= {str(name): str(key) for name, key in found["keys"].items()}
+            kept["keyring"] += [str(name) for name in found["keyring"]]
         except FileNotFoundError:
             return kept
         except OSError as error:
             raise UsageError(f"{self._file} cannot be read: {error.strerror or error}") from None
-        except ValueError:
-            raise UsageError(f"{self._file} is damaged: remove it and store the keys again") from None
-        try:
-            kept["keys"] |= {str(name): str(key) for name, key in found["keys"].items()}
-            kept["keyring"] += [str(name) for name in found["keyring"]]
-        except (AttributeError, KeyError, TypeError):
+        except (ValueError, AttributeError, KeyError, TypeError):
             raise UsageError(f"{self._file} is damaged: remove it and store the keys again") from None
         return kept
 

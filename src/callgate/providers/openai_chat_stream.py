@@ -7,7 +7,7 @@ closed when the message finishes.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any
 
 from callgate.providers.family import Json, object_of, read_object, text_of
 from callgate.providers.openai_shared import ChatUsage
@@ -52,11 +52,7 @@ class CallPiece:
         self.id = str(data.get("id") or "")
         self.name = str(function.get("name") or "")
         self.extra: object = data.get("extra_content")  # thought signatures of Google
-        self.text: str = arguments if arguments.__class__ is str else _json_of(arguments)
-
-
-def _json_of(arguments: object) -> str:
-    return "" if arguments is None else encode_body(cast("Json", arguments)).decode()
+        self.text: str = arguments or "" if isinstance(arguments, str | None) else encode_body(arguments).decode()
 
 
 class StreamedCall:
