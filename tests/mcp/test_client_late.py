@@ -11,16 +11,17 @@ from callgate import Session, Store
 from callgate.assembly.agent import agent_session
 from callgate.host.local import LocalHost
 from callgate.mcp.server_config import ServerConfig
-from callgate.mcp.server_list import ServerList, is_late
+from callgate.mcp.server_list import ServerList
 from callgate.testing import ManualClock, PlainRun, ScriptedModel, call, say, turn
 from callgate.tui.fold import ConversationFold
-from callgate.tui.render import Painter, PlainFace
+from callgate.tui.render import Painter
 from callgate.tui.theme import Theme
 from callgate.words.calls import Accepted, Result
 from callgate.words.events import CallProgressed, Event, MessageAdded, QuestionAsked
 from callgate.words.inputs import Answer, Continue
 from tests.mcp.client_kit import place_in, raw
 from tests.mcp.test_client_session import asked, config_in, extra, flags, texts
+from tests.tui.fakes import plain_face
 
 
 async def answered(session: Session, sent: Any) -> list[Event]:
@@ -104,7 +105,7 @@ async def early_call(tmp_path: Path, *configs: ServerConfig, name: str, **more: 
     model = ScriptedModel(turn(extra(name, **more)), turn(say("Done.")))
     async with await agent_session(config_in(tmp_path), model, mcp=flags(*configs)) as session:
         assert session.controls.servers is not None
-        assert is_late(session.controls.servers.servers[configs[0].name])
+        assert session.controls.servers.servers[configs[0].name].state.is_late
         events = await answered(session, "go")
     return events, [event.question.tool for event in events if isinstance(event, QuestionAsked)]
 
@@ -119,7 +120,7 @@ def test_a_call_waits_for_its_server_is_judged_and_is_sent(tmp_path: Path) -> No
     fold = ConversationFold()
     for event in events[: events.index(waits) + 1]:
         fold.apply(event)
-    lines = Painter(Theme("mono", colours=False), 80, lambda name, _: PlainFace(name)).lines(fold.blocks[-1])
+    lines = Painter(Theme("mono", colours=False), 80, lambda name, _: plain_face(name)).lines(fold.blocks[-1])
     assert "checking · waits for the MCP server srv" in "\n".join(lines)
 
 

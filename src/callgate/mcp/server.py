@@ -55,7 +55,6 @@ class Server:
         self._stale: set[str] = set()
         self._lost = ""
         self._warnings = 0
-        self._settled = asyncio.Event()
         self._moved = asyncio.Event()
         self.requests = ServerRequests(config.name, self, context)
         self._questions = ServerQuestions(config.name, self.requests.calls, context.person, self._warn)
@@ -72,7 +71,6 @@ class Server:
     def begin(self) -> None:
         """Start connecting in a task. A disabled or failed server can be started again."""
         if self._keeping is None or self._keeping.done():
-            self._settled.clear()
             self._become("connecting")
             self._keeping = asyncio.create_task(self._keep(), name=f"mcp {self.name}")
 
@@ -93,7 +91,8 @@ class Server:
 
     async def settled(self) -> None:
         """Wait until the first attempt to connect has succeeded or failed."""
-        await self._settled.wait()
+        while self.state.is_late:
+            await self.moved()
 
     async def moved(self) -> None:
         """Wait until the state or the tools of the server change."""
@@ -241,8 +240,6 @@ class Server:
             self.state = ServerState(status, reason, len(self.tools), since=now, **facts)
         if reason and reason != before.reason:
             self.log.say(reason)
-        if status != "connecting" or reason:
-            self._settled.set()
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
 

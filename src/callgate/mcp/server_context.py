@@ -42,6 +42,11 @@ class ServerState:
     said: str = ""
     since: float = 0.0
 
+    @property
+    def is_late(self) -> bool:
+        """True until the first attempt to connect has succeeded or failed."""
+        return self.status == "connecting" and not self.reason
+
 
 @noun
 class ServerContext:

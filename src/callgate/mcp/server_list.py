@@ -152,15 +152,6 @@ _CHECK = "MCP connection"
 _DESCRIPTION = Path(__file__).with_name("wait_for_servers.md").read_text(encoding="utf-8").strip()
 
 
-def is_late(server: Server) -> bool:
-    """Return True until the first attempt to connect the server has succeeded or failed."""
-    return server.state.status == "connecting" and not server.state.reason
-
-
-def late_ones(servers: Mapping[str, Server]) -> list[Server]:
-    return [each for each in servers.values() if is_late(each)]
-
-
 def prefix_of(server: str) -> str:
     """Return the prefix of a server's tool names, ``mcp__server__``."""
     return f"mcp__{server}__"
@@ -170,7 +161,7 @@ class WaitingTool(Named):
     """The tool ``WaitForMcpServers``. It is offered while servers are still connecting at the start of a session."""
 
     def __init__(self, servers: Mapping[str, Server]) -> None:
-        late = [each.name for each in late_ones(servers)]
+        late = [each.name for each in servers.values() if each.state.is_late]
         self._expects = tuple(map(prefix_of, late))
 
         async def wait_for_servers() -> str:
@@ -257,7 +248,7 @@ def connection_check(
     """
 
     def judge(case: Case) -> Awaitable[Verdict | Hooked] | None:
-        its = (each for name, each in servers.items() if case.name.startswith(prefix_of(name)) and is_late(each))
+        its = (each for name, each in servers.items() if case.name.startswith(prefix_of(name)) and each.state.is_late)
         server = next(its, None)
         return None if server is None else wait(server, case)
 
@@ -337,7 +328,7 @@ class ServerList:
             found += _tools_of(server)
         shown = [each for each in found if not self._hidden(each.spec.name, each.traits({}).server)]
         allowed = {name: each for name, each in self.servers.items() if not self._hidden(prefix_of(name), name)}
-        waiting = (WaitingTool(allowed),) if late_ones(allowed) else ()
+        waiting = (WaitingTool(allowed),) if any(each.state.is_late for each in allowed.values()) else ()
         there = shown or any(
             each.state.status == "connected" and not self._hidden(READ, each.name) for each in self.servers.values()
         )
@@ -353,7 +344,7 @@ class ServerList:
         for server in its:
             if not self._hidden(name, server.name):
                 found = found or next((each for each in _tools_of(server) if each.spec.name == name), None)
-                if found is None and is_late(server):
+                if found is None and server.state.is_late:
                     found = EarlyTool(name, server, self.awaited)
         if found is not None:
             return Target(found, raw)

@@ -114,8 +114,11 @@ def build_prompt(facts: PromptFacts, wishes: PromptWishes | None = None) -> Syst
     if wished.override is not None:
         return SystemPrompt((wished.override,))
     notes: list[str] = []
-    chosen = wished.coordinator or wished.agent or wished.own or _own_file(facts.folder, notes)
-    parts = _sections(facts, notes) if chosen is None else [chosen]
+    chosen = wished.coordinator or wished.agent or wished.own
+    if chosen is None and facts.folder is not None:
+        chosen = _replacement(facts.folder / OWN_FILE, "own", notes)
+    names = SHORT_SECTIONS if facts.short else SECTIONS
+    parts = [_section(name, f"{name}.md", facts, notes) for name in names] if chosen is None else [chosen]
     if wished.appended is not None:
         parts.append(wished.appended)
     parts += _situation(facts, notes)
@@ -123,14 +126,6 @@ def build_prompt(facts: PromptFacts, wishes: PromptWishes | None = None) -> Syst
     if facts.environment:
         parts.append(PromptPart("environment", facts.environment, "this machine"))
     return SystemPrompt(tuple(part for part in parts if part.text.strip()), tuple(notes))
-
-
-def _own_file(folder: Path | None, notes: list[str]) -> PromptPart | None:
-    return None if folder is None else _replacement(folder / OWN_FILE, "own", notes)
-
-
-def _sections(facts: PromptFacts, notes: list[str]) -> list[PromptPart]:
-    return [_section(name, f"{name}.md", facts, notes) for name in (SHORT_SECTIONS if facts.short else SECTIONS)]
 
 
 def _situation(facts: PromptFacts, notes: list[str]) -> list[PromptPart]:

@@ -309,7 +309,13 @@ class Anthropic(ApiFamily):
         if thinking.get("type") == "enabled" and request.tools:
             betas.append("interleaved-thinking-2025-05-14")
         body: Json = {"model": facts.name, "max_tokens": most, "stream": True}
-        _add_prompt(body, request, facts, talk, self._tools.convert(request.tools, _written_tool))
+        _add_prompt(
+            body,
+            request,
+            facts,
+            talk,
+            self._tools.convert(request.tools, lambda tool: Written(encode_json(_tool(tool)))),
+        )
         thinks = thinking.get("type") in ("adaptive", "enabled")
         choice = _choice(request, facts, thinks, notes)
         if "tools" in body and choice is not None:
@@ -372,10 +378,6 @@ def _deferred(request: Request, facts: ModelFacts) -> list[Json]:
     loaded = {tool.name for tool in request.tools}
     found = [spec for spec in defined_before(request.messages) if spec.name not in loaded]
     return [{**_tool(spec), "defer_loading": True} for spec in found]
-
-
-def _written_tool(spec: ToolSpec) -> Written:
-    return Written(encode_json(_tool(spec)))
 
 
 def _tool(spec: ToolSpec) -> Json:

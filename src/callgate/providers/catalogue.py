@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from callgate.host.files import read_regular
 from callgate.providers.family import ModelFacts, Prices
 from callgate.words.errors import UsageError
 from callgate.words.late_pattern import late_pattern
@@ -226,8 +227,10 @@ class Catalogue:
             return {}
         file = self._folder / OWN_FILE
         try:
-            text = _text_of(file)
-            tables = tomllib.loads(text)
+            found = read_regular(file, _LARGEST)
+            if found.is_cut:
+                raise ValueError("it is too large")
+            tables = tomllib.loads(found.data.decode())
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
@@ -352,11 +355,3 @@ class Catalogue:
     def _hint(text: str, known: Mapping[str, Any] | tuple[str, ...], otherwise: str, example: str = "") -> str:
         near = get_close_matches(text, list(known), 1)
         return f"did you mean {near[0]}?" if near else f"{otherwise} {example or ', '.join(sorted(known))}"
-
-
-def _text_of(file: Path) -> str:
-    with file.open("rb") as opened:
-        data = opened.read(_LARGEST + 1)
-    if len(data) > _LARGEST:
-        raise ValueError("it is too large")
-    return data.decode("utf-8")

@@ -50,17 +50,7 @@ _Pieces = tuple[list[_Piece], list[tuple[str, CallPart | None]]]
 """The parts of a message, and the calls whose results they contain."""
 
 
-class ContentsMemo:
-    """A cache of the JSON of the messages and tools in a model's last request."""
-
-    def __init__(self) -> None:
-        self.parts = RequestMemo[Message, _Pieces]()
-        self.calls = RequestMemo[Message, Sequence[CallPart]]()
-        self.tools = RequestMemo[ToolSpec, bytes]()
-
-
-def _calls(message: Message) -> Sequence[CallPart]:
-    return message.calls
+PartsMemo = RequestMemo[Message, _Pieces]
 
 
 def _with_signature(pieces: list[_Piece], at: int) -> list[_Piece]:
@@ -77,11 +67,10 @@ class Contents:
     """The ``contents`` field of a request body. Consecutive messages of one role are merged, but results are not
     merged with user text, because the API compares the number of results with the number of calls before them."""
 
-    def __init__(self, messages: Sequence[Message], facts: ModelFacts, memo: ContentsMemo) -> None:
+    def __init__(self, messages: Sequence[Message], facts: ModelFacts, memo: PartsMemo) -> None:
         self._facts = facts
         self._old = is_old(facts)
-        calls = memo.calls.convert(messages, _calls)
-        self._calls = {call.id: call for each in calls for call in each}
+        self._calls = {call.id: call for message in messages for call in message.calls}
         signs = not self._old and facts.thinking != "none"
         self.contents: list[Written] = []
         before, signed = "", False
@@ -98,8 +87,8 @@ class Contents:
             pieces += [data for _, data in found]
         self._add(before, pieces)
 
-    def _message_parts(self, messages: Sequence[Message], facts: ModelFacts, memo: ContentsMemo) -> list[list[_Piece]]:
-        made = memo.parts.convert(messages, self._pieces, facts)
+    def _message_parts(self, messages: Sequence[Message], facts: ModelFacts, memo: PartsMemo) -> list[list[_Piece]]:
+        made = memo.convert(messages, self._pieces, facts)
         found: list[list[_Piece]] = []
         for message, (parts, calls) in zip(messages, made, strict=True):
             same = all(self._calls.get(name) is call for name, call in calls)
@@ -210,7 +199,8 @@ class Gemini(ApiFamily):
 
     def __init__(self, provider: str = NAME) -> None:
         super().__init__(provider)
-        self._memo = ContentsMemo()
+        self._parts = PartsMemo()
+        self._tools = RequestMemo[ToolSpec, bytes]()
 
     def post(self, request: Request, facts: ModelFacts, key: str | None) -> tuple[HttpPost, Sequence[str]]:
         notes: list[str] = []
@@ -218,11 +208,11 @@ class Gemini(ApiFamily):
         if request.system.strip():
             body["systemInstruction"] = {"parts": [{"text": request.system}]}
         if request.tools:
-            declared = b",".join(self._memo.tools.convert(request.tools, _declared))
+            declared = b",".join(self._tools.convert(request.tools, _declared))
             body["tools"] = [Written(b'{"functionDeclarations":[%b]}' % declared)]
             if (choice := _choice(request, facts, notes)) is not None:
                 body["toolConfig"] = {"functionCallingConfig": choice}
-        body["contents"] = Contents(request.messages, facts, self._memo).contents
+        body["contents"] = Contents(request.messages, facts, self._parts).contents
         body["generationConfig"] = _generation(request, facts, notes)
         if request.options.service_tier is not None:
             body["serviceTier"] = request.options.service_tier

@@ -199,7 +199,8 @@ class ModelSource:
         if self._pool is None:  # all models share certificates and connections
             self._pool = ConnectionPool(self._clock, self._environ)
         row, own = self.catalogue.servers[model.provider], self._server_settings(model.provider)
-        if key is not None and not _is_private(row.base_url):
+        is_local = row.base_url.removeprefix("http://").startswith(_LOOPBACK)
+        if key is not None and row.base_url.startswith("http://") and not is_local:
             notes.append(f"The key of {model.provider} is sent to {row.base_url} without encryption.")
         headers = {**own.headers, **self.options(model).headers}
         for secret in secrets_of(None if key is None else key.value, headers):
@@ -381,11 +382,6 @@ def _base_url_in(text: str, variable: str) -> str | None:
     host = host.replace("0.0.0.0", "127.0.0.1")
     port = "" if ":" in host.rpartition("]")[2] or scheme == "https" else f":{_OLLAMA_PORT}"
     return f"{scheme}://{host}{port}/v1"
-
-
-def _is_private(base_url: str) -> bool:
-    rest = base_url.removeprefix("http://")
-    return rest == base_url or rest.startswith(_LOOPBACK)
 
 
 def _with_window(facts: ModelFacts, context: int, source: str) -> ModelFacts:

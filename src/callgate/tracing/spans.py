@@ -13,7 +13,6 @@ from opentelemetry.metrics import MeterProvider, get_meter
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvider, get_tracer, set_span_in_context
 
 from callgate._version import __version__
-from callgate.words.decisions import Allow, Ask, Deny
 from callgate.words.events import (
     AgentPath,
     CallArrived,
@@ -80,8 +79,8 @@ def trace(
 
 
 class SessionSpans:
-    """Converts the events of one session to spans and metrics. ``add`` must receive every event in order. Spans have
-    the times of the events."""
+    """Converts the events of one session to spans and metrics. ``on_event`` must receive every event in order. Events
+    of nested sessions are left out. Spans have the times of the events."""
 
     def __init__(
         self, session: str, tracers: TracerProvider | None, meters: MeterProvider | None, *, content: bool
@@ -116,10 +115,8 @@ class SessionSpans:
         }
 
     def on_event(self, path: AgentPath, number: int, event: Event) -> None:
-        if not path:
-            self.add(event)
-
-    def add(self, event: Event) -> None:
+        if path:
+            return
         self._last = event.at
         step = self._steps.get(event.__class__)
         if step is not None:
@@ -221,7 +218,9 @@ class SessionSpans:
         self._calls[event.call_id] = _OpenCall(span, event.name)
 
     def _decided(self, event: CallDecided) -> None:
-        self._mark(event.call_id, event.at, "decided", _decision(event.decision))
+        kind = type(event.decision).__name__.lower()
+        about = {"callgate.decision": kind, "callgate.decision.by": event.decision.by}
+        self._mark(event.call_id, event.at, "decided", about)
 
     def _asked(self, event: QuestionAsked) -> None:
         self._mark(event.question.call_id, event.at, "question", {})
@@ -271,11 +270,6 @@ class _OpenCall:
         self.span = span
         self.name = name
         self.started_at: float | None = None
-
-
-def _decision(decision: Allow | Ask | Deny) -> dict[str, str]:
-    kind = type(decision).__name__.lower()
-    return {"callgate.decision": kind, "callgate.decision.by": decision.by}
 
 
 def _fail(span: Span, kind: str, detail: str) -> None:
