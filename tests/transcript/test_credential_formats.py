@@ -41,6 +41,18 @@ SECRET = [
     "- name: password\n  value: hunter22x",
     'name = "DB_PASSWORD"\nvalue = "hunter22x"',
     "- name: POSTGRES_PASSWORD\n  value: 'hunter22x'\n- name: X",
+    "FROM a\nENV DB_PASSWORD hunter22x",
+    "setenv API_TOKEN a8f3k2m9x7q1w5e3",
+    "set -gx API_TOKEN a8f3k2m9x7q1w5e3",
+    "define('DB_PASSWORD', 'hunter22x');",
+    'os.environ.setdefault("SECRET_KEY", "a8f3k2m9x7q1w5e3")',
+    "os.environ['API_TOKEN'] = 'a8f3k2m9x7q1w5e3'",
+    "app.secret_key = b'a8f3k2m9x7q1w5e3'",
+    "secret_key_base: a8f3k2m9x7q1w5e3",
+    "Ocp-Apim-Subscription-Key: a8f3k2m9x7q1w5e3",
+    'psk="a8f3k2m9x7"',
+    "CREATE USER ada IDENTIFIED BY 'a8f3k2m9x7'",
+    "ALTER ROLE ada WITH PASSWORD 'a8f3k2m9x7'",
     '{\n  "name": "JWT_SECRET",\n  "value": "correcthorsebattery"\n}',
 ]
 PLAIN = [

@@ -12,18 +12,32 @@ from callgate.words.late_pattern import late_pattern
 SURE = (
     *("password", "passwd", "passphrase", "passcode", "secret", "credential", "credentials"),
     *("apikey", "accesskey", "secretkey", "privatekey", "encryptionkey", "signingkey", "masterkey", "authkey"),
+    *("subscriptionkey", "presharedkey", "secretkeybase", "psk"),
     *("accesstoken", "authtoken", "refreshtoken", "apitoken", "bearertoken", "authpass", "apisecret"),
 )
 """Endings of names that denote a secret, without separators and in lower case."""
-_STEMS = ("password", "passwd", "passphrase", "passcode", "secret", "credential", "token", "key", "pass", "pwd")
+_STEMS = (
+    "password",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "secret",
+    "credential",
+    "token",
+    "key",
+    "key_base",
+    "pass",
+    "pwd",
+    "psk",
+)
 _SPELLED = tuple(dict.fromkeys(form for stem in _STEMS for form in (stem, stem.title(), stem.upper())))
 _NAME_BEFORE = late_pattern(
     r"(?:(?<=\\)(?:u[0-9a-f]{4}|[abfnrtv])|(?<=[\[;])\d{1,2}m)?(?P<name>[\w.-]{0,64})\Z", re.ASCII
 )
 _DOTTED = late_pattern(r"[A-Za-z_]+(?:\.[A-Za-z_]+)+", re.ASCII)
 _ASSIGNED = late_pattern(
-    r"(?P<name>[sS]?(?:_\d+|\d+)?)(?P<sign>(?:\\*[\"'])?[ \t]*(?:[:=]=?|=>)[ \t]*)"
-    r"(?:(?P<quote>\\*[\"'])(?P<quoted>[^\r\n\"'\\]{8,400}+)(?=\\*[\"'])"
+    r"(?P<name>[sS]?(?:_\d+|\d+)?)(?P<sign>(?:\\*[\"']\]?)?[ \t]*(?:[:=]=?|=>)[ \t]*)"
+    r"(?:[bru]{0,2}(?P<quote>\\*[\"'])(?P<quoted>[^\r\n\"'\\]{8,400}+)(?=\\*[\"'])"
     r"|(?P<bare>[^\s\"'`\\,;<>(){}\[\]|&]{8,400}+)(?![(\[{]))",
     re.ASCII,
 )
@@ -188,6 +202,16 @@ FORMATS = (
         "secret",
         _VALUE_SIGNS,
         _pattern(_VALUE_KEY, rf"(?:\\*[\"'])?{_BLANK}*+[:=]{_BLANK}*+", _BARE, _BETWEEN, _NAME_KEY, _SIGN, _NAMED),
+    ),
+    CredentialFormat(
+        "secret",
+        ("ENV ", "ARG ", "setenv ", "set -"),
+        _pattern(r"(?<![A-Z_])(?:ENV|ARG|setenv|set -[a-zA-Z]{1,3}) (?P<name>[A-Z][A-Z0-9_]{2,64}) +", _BARE),
+    ),
+    CredentialFormat(
+        "secret",
+        ("define(", "putenv(", "setenv(", "setdefault("),
+        _pattern(r"(?:define|(?:put|set)env|setdefault)\(\\*[\"'](?P<name>\w{3,64})\\*[\"'], ?", _QUOTED),
     ),
     CredentialFormat("secret", ("</",), _pattern("<", _NAMED, r"(?: [^<>]{0,200})?>", _TEXT, r"</")),
     CredentialFormat(

@@ -2,6 +2,7 @@
 names of secrets."""
 
 import re
+from base64 import b64encode
 
 from callgate.transcript.credential_formats import FORMATS, AssignedSecrets, SecretRule
 from callgate.words.late_pattern import late_pattern
@@ -51,7 +52,7 @@ _TOKENS = (
     ("sendgrid", "SG.", r"[\w-]{16,32}\.[\w-]{32,64}(?![\w-])"),
     ("twilio", "SK", rf"[0-9a-f]{{32}}{_END}"),
     ("digitalocean", "dop_v1_ doo_v1_ dor_v1_", rf"[0-9a-f]{{64}}{_END}"),
-    ("vault", "hvs.CAES hvb.AAAA", r"[\w-]{20,}"),
+    ("vault", "hvs. hvb. hvr.", r"(?=[\w-]{0,30}?\d)[\w-]{24,}"),
     ("groq", "gsk_", r"[A-Za-z0-9]{40,}"),
     ("xai", "xai-", r"[A-Za-z0-9]{40,}"),
     ("perplexity", "pplx-", r"[A-Za-z0-9]{40,}"),
@@ -65,6 +66,34 @@ _TOKENS = (
     ("atlassian", "ATATT3", r"[\w-]{50,}"),
     ("age", "AGE-SECRET-KEY-", r"[A-Z0-9]{50,}"),
     ("figma", "figd_", r"[\w-]{30,}"),
+    ("airtable", "pat", rf"[A-Za-z0-9]{{14}}\.[0-9a-f]{{64}}{_END}"),
+    ("alibaba", "LTAI", rf"[A-Za-z0-9]{{20}}{_END}"),
+    ("brevo", "xkeysib- xsmtpsib-", r"[0-9a-f]{64}-[A-Za-z0-9]{16}"),
+    ("buildkite", "bkua_", rf"[0-9a-f]{{40}}{_END}"),
+    ("cerebras", "csk-", r"[a-z0-9]{40,}"),
+    ("circleci", "CCIPAT_ CCIPRJ_", r"[A-Za-z0-9]{22}_[0-9a-f]{40}"),
+    ("databricks", "dapi", rf"[0-9a-f]{{32}}{_END}"),
+    ("doppler", "dp.pt. dp.st. dp.sa. dp.ct. dp.scim. dp.audit.", r"(?:[\w-]{2,35}\.)?[A-Za-z0-9]{40,}"),
+    ("dynatrace", "dt0c01. dt0s01. dt0s16.", r"[A-Z2-7]{24}\.[A-Z2-7]{64}"),
+    ("e2b", "e2b_", rf"[0-9a-f]{{40}}{_END}"),
+    ("elevenlabs", "sk_", rf"[0-9a-f]{{48}}{_END}"),
+    ("fly", "fo1_ fm1r_ fm1a_ fm2_", r"[\w+/=-]{40,}"),
+    ("jfrog", "AKCp", r"[A-Za-z0-9]{69,}"),
+    ("langsmith", "lsv2_pt_ lsv2_sk_", r"[0-9a-f]{32}_[0-9a-f]{10}"),
+    ("netlify", "nfp_", r"[A-Za-z0-9]{36,}"),
+    ("notion", "ntn_", r"[A-Za-z0-9]{40,}"),
+    ("notion", "secret_", rf"[A-Za-z0-9]{{43}}{_END}"),
+    ("nvidia", "nvapi-", r"[\w-]{60,}"),
+    ("pinecone", "pcsk_", r"\w{40,}"),
+    ("planetscale", "pscale_tkn_ pscale_pw_ pscale_oauth_", r"[\w.-]{32,}"),
+    ("postman", "PMAK-", r"[0-9a-f]{24}-[0-9a-f]{34}"),
+    ("pulumi", "pul-", rf"[0-9a-f]{{40}}{_END}"),
+    ("resend", "re_", rf"[A-Za-z0-9]{{8}}_[A-Za-z0-9]{{24}}{_END}"),
+    ("rubygems", "rubygems_", rf"[0-9a-f]{{48}}{_END}"),
+    ("sentry", "sntrys_ sntryu_", r"[\w+/=-]{40,}"),
+    ("sonarqube", "sqp_ squ_ sqa_", rf"[0-9a-f]{{40}}{_END}"),
+    ("tailscale", "tskey-", r"(?=[\w-]{0,40}?\d)[\w-]{20,}"),
+    ("tavily", "tvly-", r"[A-Za-z0-9-]{32,}"),
 )
 
 # Characters between a name and its value; in JSON a line end is a backslash and a letter.
@@ -75,6 +104,8 @@ _PRIVATE_KEY = (
     r"(?=(?s:.){0,400}?[A-Za-z0-9+/]{24})[^-]*+(?:-(?!----)[^-]*+)*+-----END [A-Z0-9 ]{0,60}-----"
     rf"|{_BLANKS}*+[A-Za-z0-9+/=]{{32,}}+(?:{_BLANKS}++[A-Za-z0-9+/=]{{20,}}+)*)"  # the key is cut off
 )
+_PRIVATE_KEY_TYPES = ("", "RSA ", "EC ", "DSA ", "OPENSSH ", "ENCRYPTED ")
+_CODED_KEYS = [b64encode(f"-----BEGIN {each}PRIVATE KEY".encode()).decode()[:28] for each in _PRIVATE_KEY_TYPES]
 _URL_PASSWORD = (
     r"""(://[^\s/?#@:"'<>]*:)(?!\[masked:|(?:\$\w+|\$?\{+[^{}\s/@]*\}+|%s|\*+)@)[^\s/?#"'<>,]+(?=@[^\s/?#@"'<>])"""
 )
@@ -84,14 +115,25 @@ _HEADER_WORDS = (
     *((one, two) for one in ("uth", "UTH") for two in ("token", "Token", "TOKEN")),
 )
 _SIGN = r"[\w.~+/=!#%^*@:-]"
+_COOKIES = r"[Cc]ookie: (?:[\w.-]{1,80}=[^;\s\"'\\]{0,400}; ){0,20}?"
+_MIXED = rf"(?={_SIGN}{{0,100}}?\d)(?={_SIGN}{{0,100}}?[A-Za-z])"
+_OPENING = r"[\"'\\]{0,4}"
 _SPECIAL = (
     _rule("private_key", ("PRIVATE KEY",), _PRIVATE_KEY),
+    _rule("private_key", (_CODED_KEYS[0][:14],), rf"()(?:{'|'.join(_CODED_KEYS)})[A-Za-z0-9+/]{{40,}}={{0,2}}"),
+    _rule("terraform", (".atlasv1.",), r"()[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,}"),
+    _rule("azure", ("Q~",), r"()[\w~.-]{3}\dQ~[\w~.-]{31,34}(?![\w~-])"),
     _rule("jwt", (".eyJ",), rf"(eyJ){_at_a_beginning('eyJ', 'A-Za-z0-9_-')}[\w-]{{8,}}+\.eyJ[\w-]{{13,}}+\.[\w-]*+"),
     _rule(
         "authorization",
         ("uthorization", "UTHORIZATION"),
-        rf"([Aa](?:uthorization|UTHORIZATION){_QUOTES}[:=]{_QUOTES}(?i:bearer|basic|token|bot){_BLANKS}++)"
+        rf"([Aa](?:uthorization|UTHORIZATION){_QUOTES}[:=]{_QUOTES}(?i:bearer|basic|token|bot|apikey|api-key|ssws|geniekey|splunk){_BLANKS}++)"
         r"(?:(?=[\w.~+/=-][\w.~+/=-]{0,200}?[A-Z0-9])[\w.~+/=-]{8,}|[\w.~+/=-]{32,})",
+    ),
+    _rule(
+        "authorization",
+        ("uthorization: ", "UTHORIZATION: "),
+        r"([Aa](?:uthorization|UTHORIZATION): )(?=(?:[A-Za-z.~+/=_-]{0,100}?\d){3})[\w.~+/=-]{20,}(?![\w(\[])",
     ),
     _rule("bearer", ("Bearer ",), r"(Bearer )(?=[\w.~+/=-]{0,100}?[0-9])[\w.~+/=-]{20,}"),
     _rule(
@@ -114,13 +156,35 @@ _SPECIAL = (
         rf"((?:{'|'.join(f'[Aa]{one}-{two}' for one, two in _HEADER_WORDS)}){_QUOTES}[:=]{_QUOTES})"
         r"(?=[\w.~+/=-]{0,100}?\d)[\w.~+/=-]{16,}",
     ),
-    _rule("cookie", ("ookie: ",), rf"([Cc]ookie: [\w.-]{{1,80}}=)(?={_SIGN}{{0,100}}?\d){_SIGN}{{16,}}"),
+    _rule("cookie", ("ookie: ",), rf"({_COOKIES}[\w.-]{{1,80}}=)(?={_SIGN}{{0,100}}?\d){_SIGN}{{16,}}"),
     _rule("signature", ("sig=",), r"([?&]sig=)(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9+/=]){32,}"),
-    _rule("password", ("--password=", "--password "), rf"(--password[= ])(?={_SIGN}{{0,100}}?\d){_SIGN}{{8,}}"),
+    _rule(
+        "password",
+        ("-password", "-passphrase", "-passwd", "-pass=", "-passin ", "-passout ", "-storepass ", "-keypass "),
+        r"((?:--(?:[a-z]+-){0,4}pass(?:(?:word|phrase|wd)[= ]|=)|-pass(?:in|out) (?:pass:)?|-(?:store|key)pass ))"
+        rf"(?!(?:file|env|fd):)(?={_SIGN}{{0,100}}?\d){_SIGN}{{8,}}",
+    ),
+    _rule(
+        "password",
+        ("curl ",),
+        rf"(curl (?:[^\n|;]{{0,400}}? )?(?:-u|--(?:proxy-)?user)[= ]?{_OPENING}[\w.@%+-]{{1,64}}:)"
+        rf"{_MIXED}{_SIGN}{{8,}}",
+    ),
+    _rule(
+        "password",
+        ("sshpass ", "docker login ", "redis-cli ", "mysql", "mariadb"),
+        r"((?:(?:sshpass|docker login|redis-cli)(?: [^\n|;]{0,200}?)?? -[pa] ?"
+        rf"|(?:mysql|mariadb)[a-z-]{{0,10}}(?: [^\n|;]{{0,200}}?)?? -p){_OPENING}){_MIXED}{_SIGN}{{8,}}",
+    ),
+    _rule(
+        "password",
+        ("dentified ", "DENTIFIED ", "assword '", "ASSWORD '"),
+        rf"((?i:identified (?:with \w+ )?by|(?:with|encrypted) password) \\*'){_MIXED}{_SIGN}{{8,}}(?=\\*')",
+    ),
     _rule(
         "token",
-        ("-token ", "-token=", "-api-key ", "-api-key=", "-secret ", "-secret="),
-        rf"(--(?:[a-z]+-)*(?:token|api-key|secret)[= ])(?={_SIGN}{{0,100}}?\d){_SIGN}{{12,}}",
+        ("-token ", "-token=", "-api-key ", "-api-key=", "-apikey ", "-apikey=", "-secret ", "-secret="),
+        rf"(--(?:[a-z]+-)*(?:token|api-?key|secret)[= ])(?={_SIGN}{{0,100}}?\d){_SIGN}{{12,}}",
     ),
     _rule("password", ("://",), _URL_PASSWORD),
     _rule("token", ("://",), r"(://)(?=[\w-]{0,60}?\d)(?=[\w-]{0,60}?[A-Za-z])[\w-]{20,}(?=@[\w\[])"),
