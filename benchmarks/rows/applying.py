@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.measure import Size, interleaved, ratio, spread
 from benchmarks.report import Row
 from callgate.changes.history import ChangeHistory
-from callgate.host.applying import apply_changes
+from callgate.host.applying.apply import apply_changes
 from callgate.words.changes import ChangeSet, FileChange
 
 FILES, FOLDERS = 1_000, 10

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from callgate.changes.history import LARGE, ChangeHistory, Kept
 from callgate.changes.undo import UndoPlan, plan, reader
-from callgate.host.applying import apply_changes
+from callgate.host.applying.apply import apply_changes
 from callgate.words.changes import ChangeSet, FileChange
 from tests.crash.changed import World, seen
 from tests.host.test_applying_kinds import changed, put

@@ -9,7 +9,7 @@ import pytest
 
 from callgate.changes.history import ChangeHistory
 from callgate.cli.terminal import width
-from callgate.host.applying import apply_changes
+from callgate.host.applying.apply import apply_changes
 from callgate.words.changes import ChangeSet, FileChange
 from tests.cli.changes_kit import AT, HOSTILE, LINES, Works, ran
 from tests.cli.session_kit import BAD, Desk, Ran

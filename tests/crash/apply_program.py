@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from callgate.host.applying import apply_changes
+from callgate.host.applying.apply import apply_changes
 from callgate.words.errors import ToolFailure
 from tests.crash.changed import change
 

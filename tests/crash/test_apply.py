@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from callgate.host.applying import apply_changes, recover
+from callgate.host.applying.apply import apply_changes
+from callgate.host.applying.recovery import recover
 from tests.crash.changed import World, change, copied, make, seen
 from tests.crash.tracing import KILLED, Place, Ran, need_strace, traced
 

@@ -36,7 +36,7 @@ from callgate.assembly import Executor
 from callgate.changes.history import ChangeHistory
 from callgate.changes.history_host import HistoryHost
 from callgate.core.ports import Case, Check, Host, Run
-from callgate.host.applying import recover
+from callgate.host.applying.recovery import recover
 from callgate.host.local import LocalHost
 from callgate.host.threads import in_thread
 from callgate.testing import ManualClock, PlainTool, ScriptedModel, call, say, settle, turn

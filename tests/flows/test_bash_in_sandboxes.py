@@ -33,7 +33,7 @@ class Terminal:
         (self.root / ".git" / "config").touch()
         self.host = LocalHost(self.root, base / "data")
         box = sandbox_of(backend, base / "own")
-        proven = ProvenSandbox(box, lambda: profile_for(str(self.root), str(home), scratch=str(scratch)))
+        proven = ProvenSandbox(lambda: box, lambda: profile_for(str(self.root), str(home), scratch=str(scratch)))
         self.tool: BashTool = bash(proven)
         self.context: dict[str, Any] = {}
         self.tool.bind(SessionFacts(lambda: self.context))

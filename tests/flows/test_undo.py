@@ -12,7 +12,7 @@ import pytest
 from callgate import Continue, Prompt, Session, SessionLimits, Store, tool
 from callgate.changes.history import ChangeHistory
 from callgate.changes.history_host import HistoryHost
-from callgate.host.applying import apply_changes
+from callgate.host.applying.apply import apply_changes
 from callgate.host.clock import LoopClock
 from callgate.testing import ScriptedModel, ScriptedTurn, call, say, turn
 from callgate.words.changes import ChangeSet, FileChange

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.host.applying import apply_changes
+from callgate.host.applying.apply import apply_changes
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure
 from tests.rows import rows

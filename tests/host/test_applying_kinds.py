@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.host.applying import apply_changes
+from callgate.host.applying.apply import apply_changes
 from callgate.words.changes import ChangeSet, Content, FileChange, Stored
 from callgate.words.errors import ToolFailure
 from tests.crash.changed import World, seen

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 
 from callgate.host import beneath
-from callgate.host.applying import apply_changes
+from callgate.host.applying.apply import apply_changes
 from callgate.host.beneath import OpenFolder
 from callgate.host.files import write_new
 from callgate.words.changes import ChangeSet, FileChange

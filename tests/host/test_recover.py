@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from callgate.host import applying
-from callgate.host.applying import Recovered, apply_changes, recover
+from callgate.host.applying.apply import apply_changes
 from callgate.host.applying.journal import lock_journal
+from callgate.host.applying.recovery import Recovered, recover
 from callgate.host.local import LocalHost
 from callgate.testing import run_virtual
 from callgate.words.changes import ChangeSet, FileChange
@@ -180,7 +180,7 @@ def test_a_host_recovers_what_it_has_a_journal_of(stage: Stage) -> None:
     (found,) = run_virtual(host.recover())
     assert found.outcome == "finished"
     assert run_virtual(LocalHost(stage.root).recover()) == []
-    assert applying.recover(stage.root, stage.journal / "none") == []
+    assert recover(stage.root, stage.journal / "none") == []
 
 
 def test_what_was_cut_short_in_another_workspace_is_left_to_who_works_there(stage: Stage, tmp_path: Path) -> None:

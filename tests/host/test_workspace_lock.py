@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from callgate.host.applying import apply_changes, workspace_lock
+from callgate.host.applying import workspace_lock
+from callgate.host.applying.apply import apply_changes
 from callgate.host.applying.workspace_lock import lock_workspace
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure

@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from callgate.host.applying import apply_changes
+from callgate.host.applying.apply import apply_changes
 from callgate.host.beneath import OpenFolder
 from callgate.host.paths import Resolver
 from callgate.policy.path_patterns import parse_path_pattern

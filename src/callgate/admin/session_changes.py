@@ -15,7 +15,7 @@ from callgate.changes.history_host import HistoryHost
 from callgate.changes.hunks import Shown, diffs
 from callgate.changes.undo import UndoPlan
 from callgate.core.call_ledger import CallLedger, Entry
-from callgate.host.applying import Recovered
+from callgate.host.applying.recovery import Recovered
 from callgate.policy.well_known import known_traits
 from callgate.transcript.reader import all_entries
 from callgate.words.changes import ChangeKind, ChangeSet

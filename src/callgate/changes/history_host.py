@@ -10,7 +10,9 @@ from typing import TypeVar
 from callgate.changes.history import ChangeHistory, Kept, State
 from callgate.changes.undo import Read, UndoPlan, plan, reader
 from callgate.core.ports import Clock
-from callgate.host.applying import Recovered, applied_entries, forget_applied, open_entries, with_modes
+from callgate.host.applying.apply import with_modes
+from callgate.host.applying.journal import applied_entries, forget_applied, open_entries
+from callgate.host.applying.recovery import Recovered
 from callgate.host.local import LocalHost
 from callgate.host.threads import in_thread
 from callgate.words.changes import ChangeSet, FileChange, digest

@@ -90,8 +90,12 @@ class OpenFolder:
     def listed(self) -> list[tuple[str, os.stat_result]]:
         """Return the names in the folder with their status, without following links. Names that are removed during
         the call are left out."""
+        found: list[tuple[str, os.stat_result]] = []
         with self.scanned() as entries:
-            return list(_looked_at(entries))
+            for entry in entries:
+                with suppress(FileNotFoundError):
+                    found.append((entry.name, entry.stat(follow_symlinks=False)))
+        return found
 
     @contextmanager
     def scanned(self) -> Generator[Iterator[os.DirEntry[str]]]:
@@ -172,12 +176,6 @@ def reading_ruleset(descriptors: Iterable[int]) -> int | None:
             os.close(ruleset)
             return None
     return ruleset
-
-
-def _looked_at(entries: Iterable[os.DirEntry[str]]) -> Iterator[tuple[str, os.stat_result]]:
-    for entry in entries:
-        with suppress(FileNotFoundError):
-            yield entry.name, entry.stat(follow_symlinks=False)
 
 
 def _opened(name: str, flags: int, folder: int | None) -> int:

@@ -19,7 +19,7 @@ from callgate.words.changes import ChangeSet
 from callgate.words.resolved_path import ResolvedPath
 
 if TYPE_CHECKING:
-    from callgate.host.applying import Recovered
+    from callgate.host.applying.recovery import Recovered
     from callgate.host.local_files import LocalFiles
     from callgate.host.output_file import LocalOutput
     from callgate.host.processes import LocalProcesses
@@ -129,7 +129,7 @@ class LocalHost:
 
         kept  the name of the change in the history, if it has one
         """
-        from callgate.host.applying import apply_changes  # imported with the first change
+        from callgate.host.applying.apply import apply_changes  # imported with the first change
 
         work = partial(apply_changes, changes, self.root, self.journal, kept)
         applied = await in_thread(work, threads=self.threads)
@@ -140,7 +140,7 @@ class LocalHost:
         """Complete or undo the applies that a crash interrupted, and return the results."""
         if self.journal is None:
             return []
-        from callgate.host.applying import recover
+        from callgate.host.applying.recovery import recover
 
         return await in_thread(partial(recover, self.root, self.journal), threads=self.threads)
 

@@ -36,32 +36,28 @@ class LocalFiles:
         return FileStatus(place.resolved, _kind(found.st_mode), found.st_size)
 
     def read(self, path: str, most: int) -> bytes:
+        try:
+            descriptor = self._opened(path)
+            try:
+                return _content(descriptor, path, most)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise _failure(path, error) from error
+
+    def _opened(self, path: str) -> int:
         _check_thread()
         plain = self._resolver.plain(path)
         descriptor = None if plain is None else open_at_once(self._resolver.root, plain)
         if descriptor is not None:
-            try:
-                if stat.S_ISREG((status := os.fstat(descriptor)).st_mode):
-                    return _content(descriptor, status.st_size, path, most)
-            except OSError as error:
-                raise _failure(path, error) from error
-            finally:
-                os.close(descriptor)
-        return self._read_in_parts(path, most)
-
-    def _read_in_parts(self, path: str, most: int) -> bytes:
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return descriptor
+            os.close(descriptor)
         place = self._resolved(path)
         if place.kind == "folder":
             raise ToolFailure(f"{path} is a folder, not a file.")
-        try:
-            with self._folder(place) as (folder, name):
-                descriptor = folder.opened(name)
-                try:
-                    return _content(descriptor, os.fstat(descriptor).st_size, path, most)
-                finally:
-                    os.close(descriptor)
-        except OSError as error:
-            raise _failure(path, error) from error
+        with self._folder(place) as (folder, name):
+            return folder.opened(name)
 
     def entries(self, path: str) -> list[FolderEntry]:
         place = self._resolved(path)
@@ -95,7 +91,8 @@ class LocalFiles:
             yield folder, name
 
 
-def _content(descriptor: int, size: int, path: str, most: int) -> bytes:
+def _content(descriptor: int, path: str, most: int) -> bytes:
+    size = os.fstat(descriptor).st_size
     if size > most:
         raise too_large(path, size, most)
     first = os.read(descriptor, size + 1)

@@ -9,7 +9,7 @@ import selectors
 import signal
 import time
 from _thread import start_new_thread
-from asyncio import Future, get_running_loop
+from asyncio import FIRST_COMPLETED, Future, get_running_loop, wait
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -247,12 +247,12 @@ class LocalProcess(ProgramRun):
         return not (self.tree_has_ended or self._tree_event.done())
 
     async def started(self) -> None:
-        await _first(self._start_event, self._tree_event)
+        await wait((self._start_event, self._tree_event), return_when=FIRST_COMPLETED)
         if not self._start_event.done() and self._fault is not None:
             raise self._fault
 
     async def ended(self) -> int:
-        await _first(self._exit_event, self._tree_event)
+        await wait((self._exit_event, self._tree_event), return_when=FIRST_COMPLETED)
         if self._fault is not None:
             raise self._fault
         if self.guard_was_lost:
@@ -261,7 +261,7 @@ class LocalProcess(ProgramRun):
         return self.returncode
 
     async def gone(self) -> None:
-        await _first(self._tree_event)
+        await wait((self._tree_event,))
         if self._fault is not None:
             raise self._fault
 
@@ -287,24 +287,6 @@ class LocalProcess(ProgramRun):
     def _set(self, event: Future[None]) -> None:
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(lambda: None if event.done() else event.set_result(None))
-
-
-async def _first(*events: Future[None]) -> None:
-    """Wait until one of the futures is done. Cancelling the wait does not cancel them."""
-    if not any(event.done() for event in events):
-        woken = get_running_loop().create_future()
-
-        def wake(_: object) -> None:
-            if not woken.done():
-                woken.set_result(None)
-
-        for event in events:
-            event.add_done_callback(wake)
-        try:
-            await woken
-        finally:
-            for event in events:
-                event.remove_done_callback(wake)
 
 
 def _pipe(stack: ExitStack, theirs: ExitStack) -> tuple[int, int]:

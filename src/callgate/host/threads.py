@@ -67,25 +67,21 @@ class Threads:
     def begin(self, job: "_Job[Any]") -> None:
         """Give the job to the leader. If there is no leader, an idle or new worker becomes the leader."""
         with self._lock:
-            worker = self._choose_leader() if self._leader is None else None
-            if worker is None:
+            if is_led := self._leader is not None:
                 self._waiting.append(job)
-        if worker is not None:
-            self._start(worker, job)
-        elif self._watching is not job.loop:
+            else:
+                self._lead(job)
+        if is_led and self._watching is not job.loop:
             self._watch(job.loop, 1)
 
-    def _choose_leader(self) -> tuple["_Inbox", bool]:
-        new = not self._idle
-        self._leader = SimpleQueue() if new else self._idle.pop()
-        return self._leader, new
-
-    def _start(self, worker: tuple["_Inbox", bool], job: "_Job[Any]") -> None:
-        inbox, new = worker
-        if new:
-            _spawn(lambda: self._serve(inbox, job))
+    def _lead(self, job: "_Job[Any]") -> None:
+        """Give the job to an idle or new worker, which becomes the leader."""
+        if self._idle:
+            self._leader = self._idle.pop()
+            self._leader.put(job)
         else:
-            inbox.put(job)
+            inbox = self._leader = SimpleQueue[_Job[Any]]()
+            _spawn(lambda: self._serve(inbox, job))
 
     def _watch(self, loop: AbstractEventLoop, most: int) -> None:
         self._watching = loop
@@ -93,15 +89,11 @@ class Threads:
 
     def _check_leader(self, loop: AbstractEventLoop, taken: int, most: int) -> None:
         """Start workers for up to ``most`` waiting jobs if the leader has taken no job since the last check."""
-        started: list[tuple[tuple[_Inbox, bool], _Job[Any]]] = []
         with self._lock:
             slow = self._taken == taken
-            while slow and self._waiting and len(started) < most:
-                job = self._waiting.popleft()
-                started.append((self._choose_leader(), job))
+            for _ in range(min(most, len(self._waiting)) if slow else 0):
+                self._lead(self._waiting.popleft())
             waits = bool(self._waiting)
-        for worker, job in started:
-            self._start(worker, job)
         self._watching = None
         if waits:
             self._watch(loop, most * 2 if slow else 1)
@@ -163,7 +155,7 @@ def threads_of(host: object) -> Threads | None:
 
 
 class _Job(Generic[T]):
-    """One function call in a thread. ``work`` and ``report`` run in the thread; all other methods run in the event
+    """One function call in a thread. ``work`` and ``work_alone`` run in the thread; all other methods run in the event
     loop's thread."""
 
     def __init__(self, fn: Callable[[], T], loop: AbstractEventLoop) -> None:
@@ -186,9 +178,6 @@ class _Job(Generic[T]):
 
     def work_alone(self) -> None:
         self.work()
-        self.report()
-
-    def report(self) -> None:
         # RuntimeError: the loop was closed, so no caller waits.
         with suppress(RuntimeError):
             self.loop.call_soon_threadsafe(self.end)

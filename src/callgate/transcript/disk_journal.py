@@ -25,6 +25,7 @@ from callgate.transcript.loader import LoadedLog, read_live, read_message, whole
 from callgate.transcript.lock import drop_name, open_log, take_lock
 from callgate.transcript.question_fold import QuestionFold
 from callgate.transcript.reader import Damage, all_entries
+from callgate.transcript.repair import repair
 from callgate.transcript.session_paths import agent_log
 from callgate.transcript.session_summary import Summary, Tally
 from callgate.transcript.tape import Tape
@@ -297,12 +298,13 @@ def write_log(log: Path, masker: Masker, events: Iterable[Durable]) -> None:
 
 
 def append_to_log(log: Path, masker: Masker, loaded: LoadedLog, fd: int, events: Iterable[Durable]) -> None:
-    """Append all events to a locked, loaded and repaired log and release the lock. If the write fails, no event is
+    """Repair a locked and loaded log, append all events and release the lock. If the write fails, no event is
     appended. Blocks."""
+    quarantined = repair(fd, log, loaded, time())
     end = loaded.end
     lines = _Lines(log, masker, loaded, fd)
     try:
-        lines.write(lines.open(), events)
+        lines.write(lines.open(), events if quarantined is None else (quarantined, *events))
     except OSError as error:
         with suppress(OSError):
             os.ftruncate(fd, end)

@@ -22,7 +22,7 @@ from callgate.transcript.disk_journal import append_to_log
 from callgate.transcript.loader import LoadedLog, read_log
 from callgate.transcript.lock import LockHolder, holder_of, read_holder, unreadable
 from callgate.transcript.question_fold import AskedQuestion, QuestionFold, which_of
-from callgate.transcript.repair import locked_log, release, repair
+from callgate.transcript.repair import locked_log, release
 from callgate.words.decisions import Answered, Confirmation, Question, answers_fault, arguments_hash
 from callgate.words.errors import SessionLocked, UsageError
 from callgate.words.events import Durable, QuestionAnswered
@@ -209,9 +209,7 @@ class _Attempt:
         if already is not None:
             release(fd, log)
             return already
-        quarantined = repair(fd, log, loaded, time())
-        answered = QuestionAnswered(time(), self._answer)
-        append_to_log(log, self._masker, loaded, fd, [answered] if quarantined is None else [quarantined, answered])
+        append_to_log(log, self._masker, loaded, fd, [QuestionAnswered(time(), self._answer)])
         return self._as("recorded")
 
     def _handed_over(self, left: LeftAnswer) -> AnswerTaken:

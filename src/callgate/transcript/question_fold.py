@@ -63,10 +63,6 @@ class QuestionFold:
         for event in events[start:]:
             self.fold(event)
 
-    def fold(self, event: e.Durable) -> None:
-        if type(event) in _ABOUT_QUESTIONS:  # fast path: most events are not about questions
-            self._fold(event)
-
     def will_run(self, asked: AskedQuestion) -> bool:
         """Return True if the call runs when the session is resumed: the message of the call is recorded, or the
         program can ask again by the id of the question."""
@@ -74,7 +70,7 @@ class QuestionFold:
             return not asked.question.call_id.removeprefix(ASK_PREFIX).isdecimal()
         return self._message_of.get(asked.question.call_id) in self._messages
 
-    def _fold(self, event: e.Durable) -> None:
+    def fold(self, event: e.Durable) -> None:
         match event:
             case e.TurnStarted():
                 self._clear()
@@ -92,8 +88,10 @@ class QuestionFold:
                 self.answered.setdefault(which, []).append(event.confirmation)
             case e.CallSettled():
                 self.open.pop(self._about(event.call_id), None)
-            case _:  # Forked: the questions belong to the original session
+            case e.Forked():  # the questions belong to the original session
                 self.open.clear()
+            case _:
+                pass
 
     def _about(self, call_id: str) -> Which:
         return next((which for which in self.open if which[1] == call_id), ((), call_id))
@@ -120,7 +118,3 @@ class QuestionFold:
         self.answered.clear()
         self._message_of.clear()
         self._messages.clear()
-
-
-_ABOUT_CALLS = (e.TurnStarted, e.MessageAdded, e.CallArrived, e.CallDecided, e.CallSettled)
-_ABOUT_QUESTIONS = frozenset((*_ABOUT_CALLS, e.QuestionAsked, e.QuestionAnswered, e.Forked))

@@ -168,8 +168,7 @@ class Store:
     def append(self, log: Path, *events: e.Durable) -> None:
         """Append events to a log that no program has open. Raise SessionLocked if a program has the log open."""
         fd, loaded = locked_log(log, time())
-        quarantined = repair(fd, log, loaded, time())
-        append_to_log(log, self.masker, loaded, fd, events if quarantined is None else (quarantined, *events))
+        append_to_log(log, self.masker, loaded, fd, events)
 
     def new_log(self, session: str | None = None) -> Path:
         """Return the path of the log of a new session, with this id if one is given."""

@@ -124,17 +124,15 @@ def _all(usage: Usage) -> int:
     return usage.input + usage.cache_read + usage.cache_write + usage.output
 
 
+_KINDS: Mapping[type, ShareKind] = {
+    ResultPart: "results",
+    CallPart: "calls",
+    Thinking: "thinking",
+    Opaque: "provider's own",
+    Image: "images",
+}
+"""The kinds of the parts whose kind does not depend on the role of the message."""
+
+
 def _kind(part: Part, message: Message) -> ShareKind:
-    match part:
-        case ResultPart():
-            return "results"
-        case CallPart():
-            return "calls"
-        case Thinking():
-            return "thinking"
-        case Opaque():
-            return "provider's own"
-        case Image():
-            return "images"
-        case _:
-            return "answers" if message.role == "assistant" else "prompts"
+    return _KINDS.get(type(part), "answers" if message.role == "assistant" else "prompts")

@@ -80,15 +80,12 @@ class Sink(Protocol):
 
 
 class _Waiter(NamedTuple):
-    upto: int
-    loop: AbstractEventLoop
-    future: Future[None]
+    """A caller that waits until ``upto`` events are on disk, or for the result of ``work`` in the thread."""
 
-
-class _Job(NamedTuple):
-    work: Callable[[], Any]
     loop: AbstractEventLoop
     future: Future[Any]
+    upto: int = 0
+    work: Callable[[], Any] = bool
 
 
 class Writer:
@@ -108,7 +105,7 @@ class Writer:
         self._encoded = self._synced = 0  # counted by the thread
         self._waiters: list[_Waiter] = []
         self._crowd: list[_Waiter] = []  # producers that wait for room
-        self._jobs: deque[_Job] = deque()
+        self._jobs: deque[_Waiter] = deque()
         self._failure: JournalError | None = None
 
     # ---- the loop's side ----------------------------------------------------------------------------------------
@@ -124,28 +121,19 @@ class Writer:
         The awaitable raises JournalError if the events cannot be written. Another call tries to write the events
         again.
         """
-        return None if self._synced >= self._appended else self._wait(self._waiters)
+        return None if self._synced >= self._appended else self._wait(self._waiters, upto=self._appended)
 
     def room(self) -> Awaitable[None] | None:
         """Return None if the queue is short, otherwise an awaitable that returns when the queue is short again. The
         awaitable raises JournalError like ``barrier``."""
         if self._failure is None and len(self._queue) < _CROWDED:
             return None
-        return self._wait(self._crowd)
+        return self._wait(self._crowd, upto=self._appended)
 
     def call(self, work: Callable[[], T]) -> Awaitable[T]:
         """Run ``work`` in the thread after all appended events are on disk. The awaitable returns the result and
         raises JournalError like ``barrier``, or the exception of ``work``."""
-        loop = get_running_loop()
-        future: Future[T] = loop.create_future()
-        if self._stop.is_set():
-            _resolve((future,), self._failure or JournalError("the journal is closed"))
-            return future
-        with self._lock:
-            self._failure = None
-            self._jobs.append(_Job(work, loop, future))
-        self._begin()
-        return future
+        return self._wait(self._jobs, work=work)
 
     def nudge(self) -> None:
         """Wake the thread to write a draft."""
@@ -160,16 +148,19 @@ class Writer:
             _end(self._stop, self._wake, self._thread, None)
         return self._failure
 
-    def _wait(self, waiters: list[_Waiter]) -> Awaitable[None]:
+    def _wait(self, waiters: list[_Waiter] | deque[_Waiter], **wanted: Any) -> Awaitable[Any]:
         loop = get_running_loop()
-        waiter = _Waiter(self._appended, loop, loop.create_future())
+        waiter = _Waiter(loop, loop.create_future(), **wanted)
         if self._stop.is_set():
             _resolve((waiter.future,), self._failure or JournalError("the journal is closed"))
             return waiter.future
         with self._lock:
             self._failure = None
             waiters.append(waiter)
-        self._begin_soon()
+        if waiters is self._jobs:
+            self._begin()
+        else:
+            self._begin_soon()
         return waiter.future
 
     def _begin_soon(self) -> None:
@@ -275,7 +266,7 @@ class Writer:
         retry."""
         with self._lock:
             self._failure = failure
-            waiting: list[_Waiter | _Job] = [*self._waiters, *self._crowd, *self._jobs]
+            waiting = [*self._waiters, *self._crowd, *self._jobs]
             self._waiters.clear()
             self._crowd.clear()
             self._jobs.clear()
@@ -293,7 +284,7 @@ def _end(stop: Event, wake: SimpleQueue[None], thread: Thread, timeout: float | 
     thread.join(timeout)
 
 
-def _tell(waiting: Iterable[_Waiter | _Job], failure: Exception | None = None, result: Any = None) -> None:
+def _tell(waiting: Iterable[_Waiter], failure: Exception | None = None, result: Any = None) -> None:
     futures: dict[AbstractEventLoop, list[Future[Any]]] = {}
     for each in waiting:
         futures.setdefault(each.loop, []).append(each.future)

@@ -23,7 +23,9 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def proven(root: Path) -> ProvenSandbox:
-    return ProvenSandbox(Sandbox(best(), root.parent / "own"), lambda: Profile(root=str(root)))
+    proven = ProvenSandbox(lambda: Sandbox(best(), root.parent / "own"), lambda: Profile(root=str(root)))
+    proven.test()
+    return proven
 
 
 @pytest.mark.spec("GATE-13")
@@ -72,7 +74,7 @@ def test_a_workspace_that_cannot_be_protected_runs_outside_and_says_why(root: Pa
     (root / "real").mkdir()
     (root / ".vscode").symlink_to("real")
     box = Sandbox(best(), root.parent / "own")
-    linked = ProvenSandbox(box, lambda: Profile(root=str(root), reserved=(f"{root}/.vscode",)))
+    linked = ProvenSandbox(lambda: box, lambda: Profile(root=str(root), reserved=(f"{root}/.vscode",)))
     assert "the command cannot run in the sandbox" in (linked.settle("c1", "make", None) or "")
     with pytest.raises(SandboxRefused):
         linked.wrap(Command(("make",), str(root), {}), print)

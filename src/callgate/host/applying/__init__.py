@@ -12,18 +12,3 @@ Each step opens the folder of a file again, without following links, so a step f
 link. The journal is stored in a private folder outside the workspace, because a repository must not contain a journal
 of its own. A lock in the journal folder and locks on the workspace and its parent folders serialize all applies.
 """
-
-from callgate.host.applying.apply import apply_changes, with_modes
-from callgate.host.applying.journal import ApplyEntry, applied_entries, forget_applied, open_entries
-from callgate.host.applying.recovery import Recovered, recover
-
-__all__ = [
-    "ApplyEntry",
-    "Recovered",
-    "applied_entries",
-    "apply_changes",
-    "forget_applied",
-    "open_entries",
-    "recover",
-    "with_modes",
-]

@@ -134,23 +134,23 @@ class ApplyJournal:
 def open_entries(folder: Path, root: str) -> list[ApplyEntry]:
     """Return the entries of a workspace's unfinished applies. If the caller holds the journal lock, all of these
     applies were interrupted; otherwise some may be running."""
-    names: list[str] = []
-    with suppress(FileNotFoundError, NotADirectoryError):
-        names = sorted(os.listdir(folder))
-    found = [_read(folder / name) for name in names if name.endswith(_OPEN)]
-    return [each for each in found if each is not None and each.root in ("", root)]
+    return [each for each in _entries(folder, _OPEN).values() if each.root in ("", root)]
 
 
 def applied_entries(folder: Path, session: str) -> dict[str, ApplyEntry]:
     """Return the journal entries of a session's applied changes that the history has not recorded, by their names in
     the history."""
-    found: dict[str, ApplyEntry] = {}
+    found = ((name.rpartition("."), entry) for name, entry in _entries(folder, _APPLIED).items())
+    return {f"{of}/{number}": entry for (of, _, number), entry in found if of == session}
+
+
+def _entries(folder: Path, suffix: str) -> dict[str, ApplyEntry]:
+    """Return the entries of a journal folder by their names without the suffix."""
+    names: list[str] = []
     with suppress(FileNotFoundError, NotADirectoryError):
-        for name in sorted(os.listdir(folder)):
-            of, _, number = name.removesuffix(_APPLIED).rpartition(".")
-            entry = _read(folder / name) if name.endswith(_APPLIED) and of == session else None
-            found |= {} if entry is None else {f"{session}/{number}": entry}
-    return found
+        names = sorted(name for name in os.listdir(folder) if name.endswith(suffix))
+    found = {name.removesuffix(suffix): _read(folder / name) for name in names}
+    return {name: entry for name, entry in found.items() if entry is not None}
 
 
 def forget_applied(folder: Path, kept: str) -> None:
@@ -161,13 +161,6 @@ def forget_applied(folder: Path, kept: str) -> None:
 
 def _applied_name(kept: str) -> str:
     return f"{kept.replace('/', '.')}{_APPLIED}"
-
-
-def _state(lines: list[bytes]) -> State:
-    for state in _STATES:
-        if state.encode() in lines:
-            return state
-    return "staging"
 
 
 def _read(file: Path) -> ApplyEntry | None:
@@ -186,7 +179,7 @@ def _read(file: Path) -> ApplyEntry | None:
             files=tuple(plan["files"]),
             made=tuple(tuple(map(str, each)) for each in plan["made"]),
             emptied=tuple(tuple(map(str, each)) for each in plan["emptied"]),
-            state=_state(lines),
+            state=cast(State, next((state for state in _STATES if state.encode() in lines), "staging")),
         )
     except (ValueError, KeyError, TypeError, IndexError):
         return ApplyEntry(file=file)

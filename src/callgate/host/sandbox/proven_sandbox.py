@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,7 @@ class ProvenSandbox:
 
     def __init__(
         self,
-        sandbox: Sandbox | Callable[[], Sandbox | str],
+        find: Callable[[], Sandbox | str],
         profile: Callable[[], Profile],
         hosts: Sequence[str] = (),
         proxy: "Callable[[Sandbox], HostProxy | None]" = lambda sandbox: None,
@@ -52,8 +53,7 @@ class ProvenSandbox:
         report: Callable[[str], None] = lambda note: None,
     ) -> None:
         """
-        sandbox  the sandbox, or a function that tests the sandboxes of this machine and returns the best sandbox, or
-                 the reason why there is none
+        find     tests the sandboxes of this machine and returns the best sandbox, or the reason why there is none
         hosts    the hosts that commands may reach
         proxy    returns the proxy for these hosts, or None if the sandbox does not isolate the network
         files    the time of the last review of the workspace
@@ -61,7 +61,7 @@ class ProvenSandbox:
         for_many tests a sandbox for workspaces with many protected places and returns it; used instead of bubblewrap
         report   called with a note for the user about the result of the test
         """
-        self._find = sandbox if callable(sandbox) else (lambda: sandbox)
+        self._find = find
         self._profile = profile
         self._wanted_hosts = tuple(hosts)
         self._proxy_for = proxy
@@ -73,15 +73,12 @@ class ProvenSandbox:
         """The reason why no sandbox is in force; empty before the test and if one is in force."""
         self._files = files
         self._created = created
-        self._find_for_many = for_many
-        self._for_many: list[Sandbox | None] = []
+        self._for_many = cache(for_many)
         self._last: Profile | SandboxRefused | None = None
         self._is_unseen_told = False
         self._reviews: dict[str, int] = {}
         self._settled: dict[tuple[str, str], str | None] = {}
         self._refused: dict[str, DeniedAccess] = {}
-        if not callable(sandbox):
-            self.test()
 
     @property
     def is_tested(self) -> bool:
@@ -175,9 +172,7 @@ class ProvenSandbox:
         if sandbox.backend != "bubblewrap" or places <= _MOST_PLACES:
             return sandbox
         with self._lock:
-            if not self._for_many:
-                self._for_many.append(self._find_for_many())
-        return self._for_many[0] or sandbox
+            return self._for_many() or sandbox
 
     def watch(self, text: str) -> Callable[[bool], tuple[str, ...]]:
         """Return a function to call when the command ``text``, which was wrapped before, has ended. It looks for
