@@ -98,11 +98,8 @@ class LocalHost:
     @property
     def begun_tasks(self) -> "BackgroundTasks | None":
         """The list of background tasks; None if no task can exist yet."""
-        return (
-            self.tasks
-            if "tasks" in vars(self) or (self.task_folder is not None and self.task_folder.is_dir())
-            else None
-        )
+        has_records = self.task_folder is not None and self.task_folder.is_dir()
+        return self.tasks if has_records or "tasks" in vars(self) else None
 
     @property
     def task_folder(self) -> Path | None:

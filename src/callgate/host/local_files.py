@@ -76,8 +76,8 @@ class LocalFiles:
         if place.fault is not None:
             raise ToolFailure(f"{path!r} is not a valid path: {place.fault}")
         if not place.inside and len(place.hops) > 1:
-            told = f"{path} leaves the workspace through a symbolic link, to {place.resolved}"
-            raise ToolFailure(f"{told}: use the path of the target, so that it can be checked.")
+            text = f"{path} leaves the workspace through a symbolic link, to {place.resolved}"
+            raise ToolFailure(f"{text}: use the path of the target, so that it can be checked.")
         return place
 
     @contextmanager

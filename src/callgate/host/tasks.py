@@ -67,7 +67,7 @@ class BackgroundTask:
         """Checks whether a task of an earlier start has ended."""
         self._stop = stop
         self._stopping = False
-        self._over = asyncio.Event()
+        self._waiting: set[asyncio.Event] = set()
 
     @property
     def id(self) -> str:
@@ -85,7 +85,14 @@ class BackgroundTask:
         """Wait until the task ends, for at most the given number of seconds."""
         until = clock.monotonic() + seconds
         while self.status == "running" and (left := until - clock.monotonic()) > 0:
-            await _first(self._over, clock, left if self.refresh is None else min(left, _POLL_SECONDS))
+            woken = asyncio.Event()
+            timer = clock.call_later(left if self.refresh is None else min(left, _POLL_SECONDS), woken.set)
+            self._waiting.add(woken)
+            try:
+                await woken.wait()
+            finally:
+                self._waiting.discard(woken)
+                timer.cancel()
             if self.refresh is not None:
                 self.refresh()
 
@@ -96,19 +103,9 @@ class BackgroundTask:
         if self._stopping:
             status, detail = "killed", "stopped by the user or the model" if status == "completed" else detail
         self.status, self.detail, self.ended = status, detail, now
-        self._over.set()
+        for each in self._waiting:
+            each.set()
         return True
-
-
-async def _first(over: asyncio.Event, clock: Clock, seconds: float) -> None:
-    late: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    timer = clock.call_later(seconds, lambda: None if late.done() else late.set_result(None))
-    waiting = asyncio.ensure_future(over.wait())
-    try:
-        await asyncio.wait((late, waiting), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        timer.cancel()
-        waiting.cancel()
 
 
 Listener = Callable[[BackgroundTask], None]

@@ -126,7 +126,7 @@ class DiskJournal(WrittenJournal):
 
     def answer_faults(self) -> Sequence[str]:
         """Return descriptions of invalid answer files. Each file is described once."""
-        new = [fault for fault, is_told in self._faults.items() if not is_told]
+        new = [fault for fault, is_reported in self._faults.items() if not is_reported]
         self._faults |= dict.fromkeys(new, True)
         return new
 
@@ -207,10 +207,10 @@ class _Lines:
 
     def rest(self) -> None:
         if self._draft_over:  # the complete message is on disk
-            side_files.drop_draft(self.path)
+            side_files.drop_beside(side_files.draft_path(self.path))
             self._drafted = self._draft_over = False
         if self._moved:
-            side_files.drop_index(self.path)  # it lists dead branches
+            side_files.drop_beside(side_files.index_path(self.path))  # it lists dead branches
         elif self._boundary:
             self.read_live()  # counts the summary anew; few events are live after a compaction
         elif self._end - self._indexed >= _INDEX_EVERY:
@@ -238,12 +238,11 @@ class _Lines:
 
     def read_live(self) -> Sequence[Durable]:
         if self._moved and not self._complete:
-            self._know_all()
+            self._load_whole()
         events = read_live(self._fd, self._chain.live())
         self._moved = False
         self.tally = Tally(Summary(first_prompt=self.tally.summary().first_prompt))
-        for event in events:
-            self.tally.fold(event)
+        self.tally.fold_all(events)
         self._write_index()
         return events
 
@@ -251,14 +250,14 @@ class _Lines:
         """Return a message from any position in the log, or None. If the message was not loaded, read the whole log
         first."""
         if message_id not in self._chain and not self._complete:
-            self._know_all()
+            self._load_whole()
         return read_message(self._fd, self._chain.where(message_id))
 
     def after(self, number: int) -> Sequence[tuple[int, Durable]]:
         found = all_entries(self._fd)
         return [(entry.n, entry.event) for entry in found if entry.n > number and entry.event is not None]
 
-    def _know_all(self) -> None:
+    def _load_whole(self) -> None:
         known = whole(self._fd, self.path.stem).chain
         known.take_open(self._chain)
         self._chain, self._complete = known, True

@@ -72,7 +72,7 @@ def load(fd: int, log: Path) -> LoadedLog:
     finally:
         if collecting:
             gc.enable()
-    _know_open_turn(loaded)
+    _add_open_turn(loaded)
     return loaded
 
 
@@ -83,7 +83,7 @@ def summarize(fd: int, log: Path) -> Summary:
         tail = LoadedLog(fd, log.stem)
         tail.tally, tail.sum = Tally(index.about), index.sum
         if _parsed(tail, LogReader(fd).lines([(index.upto, tail.size)]), live=False):
-            _count(tail, tail.events)
+            tail.tally.fold_all(tail.events)
             return tail.about
     loaded = load(fd, log)
     if loaded.damages and not loaded.n:
@@ -134,7 +134,7 @@ def whole(fd: int, session: str) -> LoadedLog:
             _keep(loaded, read_line(raw.data, raw.sum))
         except BadLine as why:  # only its head is valid
             loaded.damages.append(Damage(raw.start, len(raw.data), str(why)))
-    _count(loaded, loaded.events)
+    loaded.tally.fold_all(loaded.events)
     return loaded
 
 
@@ -155,7 +155,7 @@ def _from_index(fd: int, session: str, index: Index) -> LoadedLog | None:
     known = len(loaded.events)
     if not _parsed(loaded, reader.lines([(index.upto, loaded.size)]), live=False):
         return None
-    _count(loaded, loaded.events[known:])
+    loaded.tally.fold_all(loaded.events[known:])
     loaded.damages = reader.damages
     return loaded
 
@@ -191,12 +191,7 @@ def _keep(loaded: LoadedLog, entry: LogEntry) -> None:
         loaded.events.append(entry.event)
 
 
-def _count(loaded: LoadedLog, events: Iterable[Durable]) -> None:
-    for event in events:
-        loaded.tally.fold(event)
-
-
-def _know_open_turn(loaded: LoadedLog) -> None:
+def _add_open_turn(loaded: LoadedLog) -> None:
     """Add the unfinished turn to the chain of messages, so that later events about the calls of the turn belong to the
     message of the turn."""
     starts = (at for at in reversed(range(len(loaded.events))) if isinstance(loaded.events[at], TurnStarted))

@@ -137,7 +137,7 @@ class _Collection:
         used_at, parts = _used_at(log), _parts(log)
         found = Removed(str(log), sum(map(_size, parts)), why, log.stem, used_at)
         try:
-            with self._locked(log):
+            with _unused(log, self._now, dry_run=self._dry_run):
                 # Check again: the first check was before the lock.
                 if self._now - _used_at(log) >= older_than:
                     if not self._dry_run:
@@ -158,21 +158,20 @@ class _Collection:
     def _exists(self, log: Path) -> bool:
         return log not in self._gone and os.path.lexists(log)
 
-    @contextmanager
-    def _locked(self, log: Path) -> Generator[None]:
-        if self._dry_run:
-            _refuse_used(log, *agent_logs(log))
-            yield
-        else:
-            with _unused(log, self._now):
-                yield
-
 
 @contextmanager
-def _unused(log: Path, now: float) -> Generator[None]:
+def _unused(log: Path, now: float, *, dry_run: bool = False) -> Generator[None]:
     """Hold the lock of a session inside the ``with`` block. Raise SessionLocked if the session or one of its nested
-    sessions is open."""
-    _refuse_used(*agent_logs(log))
+    sessions is open.
+
+    dry_run  True to test the locks only
+    """
+    for each in (*agent_logs(log), *((log,) if dry_run else ())):
+        if (holder := holder_of(each)) is not None:
+            raise SessionLocked(f"session {each.stem} is open in {holder}", pid=holder.pid, since=holder.since)
+    if dry_run:
+        yield
+        return
     fd = open_log(log, os.O_RDWR)
     try:
         take_lock(fd, log, now)
@@ -183,13 +182,6 @@ def _unused(log: Path, now: float) -> Generator[None]:
                 lock_path(log).unlink()
     finally:
         os.close(fd)
-
-
-def _refuse_used(*logs: Path) -> None:
-    for log in logs:
-        holder = holder_of(log)
-        if holder is not None:
-            raise SessionLocked(f"session {log.stem} is open in {holder}", pid=holder.pid, since=holder.since)
 
 
 def _used_at(log: Path) -> float:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 from callgate.conversation.ports import Drafted, Journal, Masking
-from callgate.transcript.credential_formats import LETTER_AND_DIGIT, is_harmless
+from callgate.transcript.credential_formats import LETTER_AND_DIGIT, AssignedSecrets, SecretRule, is_harmless
 from callgate.transcript.secret_rules import RULES, STARTS
 from callgate.words.events import CallArrived, Durable
 from callgate.words.late_pattern import late_pattern
@@ -84,12 +84,9 @@ class Masker:
 
         Bytes are base64 in a log line and are not checked: use ``noun`` for events with bytes.
         """
-        if not self._suspects(text):
-            return False
-        unmasked = MASK.split(text)[::2]
-        return any(value in part for value in self._values for part in unmasked) or any(
-            any(rule.spans(text)) for rule in RULES
-        )
+        if any(any(rule.spans(text)) for rule in self._rules_for(text)):
+            return True
+        return any(value in part for part in MASK.split(text)[::2] for value in self._values)
 
     def text(self, text: str) -> str:
         """Return the text with secrets masked. Masking is idempotent.
@@ -98,12 +95,14 @@ class Masker:
         first matching rule or, if no rule matches, of the longest value.
         """
         before = ""
-        while before != text and self._suspects(text):  # a mask may put the beginning of another secret at a word start
+        while before != text:  # a mask may put the beginning of another secret at a word start
             before, text = text, self._once(text)
         return text
 
     def _once(self, text: str) -> str:
-        kinds = [(start, end, f"[masked:{rule.kind}]") for rule in RULES for start, end in rule.spans(text)]
+        kinds = [
+            (start, end, f"[masked:{rule.kind}]") for rule in self._rules_for(text) for start, end in rule.spans(text)
+        ]
         masks = [found.span() for found in MASK.finditer(text)]
         values = (
             (at, at + len(value), mask)
@@ -202,13 +201,11 @@ class Masker:
                 data = self.text(data.decode(coding, "surrogatepass")).encode(coding, "surrogatepass")
         return self.text(data.decode("latin-1")).encode("latin-1")
 
-    def _suspects(self, text: str) -> bool:
-        """Return True if the text contains a secret or a mask of it. The method runs for every line, so only rules
-        with a start in the text are tried."""
+    def _rules_for(self, text: str) -> list[SecretRule | AssignedSecrets]:
+        """Return the rules with a start in the text. The method runs for every line."""
         if self._learnt != len(_LEARNT):
             self._learn()
-        ranks = {rank for start, rank in STARTS if start in text}
-        return any(any(RULES[rank].spans(text)) for rank in ranks) or any(map(text.__contains__, self._values))
+        return [RULES[rank] for rank in sorted({rank for start, rank in STARTS if start in text})]
 
 
 def _places(value: str, text: str) -> Iterator[int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from difflib import get_close_matches
 from json import dumps, loads
@@ -124,10 +125,8 @@ def _fitting(log: Path, questions: QuestionFold, answer: Confirmation) -> AskedQ
             f"the arguments of call {answer.call_id} are masked in the log, so the command cannot be checked "
             "here: answer yes where the session runs, or answer no"
         )
-    if answer.outcome != "no":
-        fault = answers_fault(question.asks, answer.answers)
-        if fault is not None:
-            raise AnswerRefused(fault)
+    if answer.outcome != "no" and (fault := answers_fault(question.asks, answer.answers)) is not None:
+        raise AnswerRefused(fault)
     if answer.always is not None and answer.always.tool != question.tool:
         raise AnswerRefused(f"the policy is for {answer.always.tool}, but the question was about {question.tool}")
     return asked
@@ -199,16 +198,13 @@ class _Attempt:
             fd, loaded = locked_log(log, time())
         except SessionLocked:
             return None
-        try:
+        with ExitStack() as refused:
+            refused.callback(release, fd, log)
             already = self._if_closed(loaded.events)
-            if already is None:
-                self._refuse_in_vain(loaded)
-        except BaseException:
-            release(fd, log)
-            raise
-        if already is not None:
-            release(fd, log)
-            return already
+            if already is not None:
+                return already
+            self._refuse_in_vain(loaded)
+            refused.pop_all()
         append_to_log(log, self._masker, loaded, fd, [QuestionAnswered(time(), self._answer)])
         return self._as("recorded")
 
@@ -243,8 +239,7 @@ class _Attempt:
         if not QuestionFold(loaded.events).will_run(self._asked):
             raise AnswerRefused(
                 f"session {session} is not open, and the message with call {answer.call_id} was never "
-                "completed: the call "
-                "will not run with any answer"
+                "completed: the call will not run with any answer"
             )
         masked = self._masker.noun(answer)
         if (masked.arguments, masked.answers) != (answer.arguments, answer.answers):

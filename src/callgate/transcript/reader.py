@@ -6,6 +6,7 @@ lines without line feeds between them, or a line after an incomplete line.
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from callgate.transcript.codec import BadLine, LogEntry, checked, read_line
@@ -110,19 +111,12 @@ def _sum_of(record: bytes) -> str | None:
         return None
 
 
-def all_entries(fd: int, damages: list[Damage] | None = None) -> Iterator[LogEntry]:
-    """Yield every intact line in file order, including lines of abandoned branches, without consecutive duplicates.
-    Damaged lines are added to ``damages``."""
-    reader = LogReader(fd)
+def all_entries(fd: int) -> Iterator[LogEntry]:
+    """Yield every intact line in file order, including lines of abandoned branches, without consecutive duplicates."""
     before = ""
-    for raw in reader.lines([(0, os.fstat(fd).st_size)]):
-        try:
+    for raw in LogReader(fd).lines([(0, os.fstat(fd).st_size)]):
+        with suppress(BadLine):
             entry = read_line(raw.data, raw.sum)
-        except BadLine as why:
-            reader.damages.append(Damage(raw.start, len(raw.data), str(why)))
-            continue
-        if entry.sum != before:
-            before = entry.sum
-            yield entry
-    if damages is not None:
-        damages += reader.damages
+            if entry.sum != before:
+                before = entry.sum
+                yield entry

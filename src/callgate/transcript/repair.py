@@ -51,26 +51,23 @@ def repair(fd: int, log: Path, loaded: LoadedLog, now: float) -> LinesQuarantine
 
     If the repair fails, release the log and raise JournalError.
     """
+    damages = loaded.new_damages
     try:
-        return _repaired(fd, log, loaded, now)
+        if damages:
+            _keep_copy(fd, broken_path(log), damages, now)
+        if loaded.size != loaded.end:
+            os.ftruncate(fd, loaded.end)
+        if not loaded.ended:
+            loaded.end += os.pwrite(fd, b"\n", loaded.end)
+            loaded.ended = True
+        loaded.size = loaded.end
+        if damages:
+            os.fsync(fd)
     except OSError as error:
         release(fd, log)
         raise unreadable(log, error) from error
-
-
-def _repaired(fd: int, log: Path, loaded: LoadedLog, now: float) -> LinesQuarantined | None:
-    damages = loaded.new_damages
-    if damages:
-        _keep_copy(fd, broken_path(log), damages, now)
-    if loaded.size != loaded.end:
-        os.ftruncate(fd, loaded.end)
-    if not loaded.ended:
-        loaded.end += os.pwrite(fd, b"\n", loaded.end)
-        loaded.ended = True
-    loaded.size = loaded.end
     if not damages:
         return None
-    os.fsync(fd)
     ranges = tuple((each.offset, each.length) for each in damages)
     messages, turns = loaded.chain.counted
     return LinesQuarantined(now, ranges, broken_path(log).name, Counted(messages, turns))

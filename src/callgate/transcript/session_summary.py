@@ -1,6 +1,6 @@
 """The summary of a session for a list, folded from the live events of the session."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import Any, cast
 
@@ -67,6 +67,10 @@ class Tally:
         step = _STEPS.get(event.__class__)
         if step is not None:
             now.update(step(now, event))
+
+    def fold_all(self, events: Iterable[e.Durable]) -> None:
+        for event in events:
+            self.fold(event)
 
     def summary(self) -> Summary:
         return Summary(**self.now)

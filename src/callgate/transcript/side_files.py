@@ -89,10 +89,6 @@ def read_draft(log: Path) -> tuple[str, Drafted]:
         return "", ()
 
 
-def drop_draft(log: Path) -> None:
-    drop_beside(draft_path(log))
-
-
 VERSION = 1
 
 
@@ -134,10 +130,6 @@ def read_index(log: Path) -> Index | None:
 def write_index(log: Path, index: Index) -> None:
     text = dumps(to_sparse(index), separators=(",", ":"))
     replace_beside(index_path(log), f"{text}\n{_sum(text.encode()).decode()}")
-
-
-def drop_index(log: Path) -> None:
-    drop_beside(index_path(log))
 
 
 def _sum(text: bytes) -> bytes:

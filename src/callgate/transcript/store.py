@@ -215,7 +215,7 @@ class Store:
         quarantined = repair(fd, log, loaded, time())
         if quarantined is not None:
             loaded.events.append(quarantined)
-        # Those whose questions are closed stayed because a program died before it could remove them.
+        # A killed program may have left answer files of closed questions.
         tidy_answers(log, {asked.key for asked in QuestionFold(loaded.events).open.values()})
         journal = DiskJournal(log, self.masker, loaded=loaded, fd=fd)
         if loaded.unknown and quarantined is None:  # those lines may have messages: their ids are not given again
@@ -229,8 +229,7 @@ class Store:
 
 
 _OF_THE_FILE = (e.SessionOpened, e.Rewound, e.Branched, e.LinesQuarantined, e.PromptQueued, e.PromptDequeued)
-"""Events about the original's lines, which are others here, or about its queue: its moves have been made, and prompts
-that wait are delivered there."""
+"""Events about the lines or the queue of the original session, which do not apply to a copy."""
 
 _CONVERSATION = (
     *(e.MessageAdded, e.TurnStarted, e.TurnEnded, e.RunEnded, e.Paused, e.CallArrived, e.CallDecided),

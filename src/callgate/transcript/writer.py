@@ -242,9 +242,9 @@ class Writer:
         while self._jobs and self._synced == self._encoded and not self._queue:
             job = self._jobs.popleft()  # only this thread removes jobs
             try:
-                _tell((job,), None, job.work())
+                _end_waits((job,), None, job.work())
             except Exception as error:
-                _tell((job,), error)
+                _end_waits((job,), error)
         if self._jobs:
             self._wake.put(None)
 
@@ -259,7 +259,7 @@ class Writer:
         with self._lock:
             ready = [each for each in waiters if each.upto <= upto]
             waiters[:] = [each for each in waiters if each.upto > upto]
-        _tell(ready)
+        _end_waits(ready)
 
     def _fail(self, failure: JournalError) -> None:
         """Raise the error in all waiters. The waiters are removed under the lock, because a later request starts a
@@ -270,7 +270,7 @@ class Writer:
             self._waiters.clear()
             self._crowd.clear()
             self._jobs.clear()
-        _tell(waiting, failure)
+        _end_waits(waiting, failure)
 
 
 def _again(tape: Sink) -> None:
@@ -284,7 +284,7 @@ def _end(stop: Event, wake: SimpleQueue[None], thread: Thread, timeout: float | 
     thread.join(timeout)
 
 
-def _tell(waiting: Iterable[_Waiter], failure: Exception | None = None, result: Any = None) -> None:
+def _end_waits(waiting: Iterable[_Waiter], failure: Exception | None = None, result: Any = None) -> None:
     futures: dict[AbstractEventLoop, list[Future[Any]]] = {}
     for each in waiting:
         futures.setdefault(each.loop, []).append(each.future)

@@ -97,12 +97,12 @@ class _Apply:
             self._roll_back(left)
             if not isinstance(error, OSError):
                 raise
-            told = f"Could not write {where}: {error.strerror or error}"
+            text = f"Could not write {where}: {error.strerror or error}"
             if left:
                 later = ": this happens when the session is resumed, or before the next change"
-                told = f"{told}; could not restore {_first_items(left)}"
-                raise HalfApplied(told + (later if self._journal.is_kept else "")) from error
-            raise ToolFailure(f"{told}; nothing was changed") from error
+                text = f"{text}; could not restore {_first_items(left)}"
+                raise HalfApplied(text + (later if self._journal.is_kept else "")) from error
+            raise ToolFailure(f"{text}; nothing was changed") from error
         self._finish()
         applied = with_modes(
             self._changes,

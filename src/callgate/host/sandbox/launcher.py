@@ -123,7 +123,7 @@ def main() -> int:
     for path in held:
         _make_folder(path)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, _ignore_signal)  # the command gets its own signals; afterwards the folders are removed
+        signal.signal(number, signal.SIG_IGN)  # the command gets its own signals; afterwards the folders are removed
     status = _in_child(lambda: _enter(plan, instructions))
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -133,9 +133,6 @@ def main() -> int:
         with suppress(OSError):
             os.rmdir(path)
     return status
-
-
-def _ignore_signal(number: int, frame: object) -> None: ...
 
 
 def _in_child(work: Callable[[], int]) -> int:

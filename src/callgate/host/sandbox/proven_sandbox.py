@@ -75,7 +75,7 @@ class ProvenSandbox:
         self._created = created
         self._for_many = cache(for_many)
         self._last: Profile | SandboxRefused | None = None
-        self._is_unseen_told = False
+        self._is_unseen_reported = False
         self._reviews: dict[str, int] = {}
         self._settled: dict[tuple[str, str], str | None] = {}
         self._refused: dict[str, DeniedAccess] = {}
@@ -192,8 +192,8 @@ class ProvenSandbox:
                 from callgate.host.sandbox.denied_access import DeniedAccess  # few commands create such files
 
                 self._refused[text] = DeniedAccess("write", ", ".join(found)[:_LONGEST])
-            if unseen and not self._is_unseen_told:
-                self._is_unseen_told = True
+            if unseen and not self._is_unseen_reported:
+                self._is_unseen_reported = True
                 lines.append(f"The workspace is very large: commands may be able to read secrets below {unseen}.")
             return tuple(lines)
 

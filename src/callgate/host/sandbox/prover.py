@@ -24,7 +24,6 @@ from callgate.host.ports import Command
 from callgate.host.sandbox import attacks
 from callgate.host.sandbox.profile import Profile
 from callgate.host.sandbox.sandbox import AttackOutcome, Proof, Sandbox, SandboxRefused, places_in_empty_folders
-from callgate.words.noun import noun
 
 Reports = Mapping[str, tuple[str, str]]
 """The outcome of each attack as it reports it (did, tried, failed), and the reason."""
@@ -226,12 +225,8 @@ def _exists(path: Path) -> bool:
 # ---- the proof ------------------------------------------------------------------------------------------------------
 
 
-@noun
-class Control:
-    """The result of the attacks without a sandbox: their reports, and the names of the successful attacks."""
-
-    reports: Reports
-    succeeded: frozenset[str]
+Control = tuple[Reports, frozenset[str]]
+"""The result of the attacks without a sandbox: their reports, and the names of the successful attacks."""
 
 
 def try_outside(folder: Path, arenas: type[Arena] = Arena) -> Control:
@@ -239,7 +234,7 @@ def try_outside(folder: Path, arenas: type[Arena] = Arena) -> Control:
         reports, fault = arena.run(replace(arena.command(), pass_fds=tuple(arena.leftovers)))
         if fault:
             raise OSError(fault)
-        return Control(reports, arena.succeeded(reports))
+        return reports, arena.succeeded(reports)
 
 
 def prove(sandbox: Sandbox, folder: Path, *, control: Control | None = None, arenas: type[Arena] = Arena) -> Proof:
@@ -258,19 +253,20 @@ def prove(sandbox: Sandbox, folder: Path, *, control: Control | None = None, are
         return Proof(sandbox.backend, fault=f"the escape tests could not run: {error}")
     if fault:
         return Proof(sandbox.backend, fault=fault)
-    return Proof(sandbox.backend, tuple(_outcome_of(name, reports, inside, control) for name in control.reports))
+    return Proof(sandbox.backend, tuple(_outcome_of(name, reports, inside, control) for name in control[0]))
 
 
 def self_test(sandbox: Sandbox, folder: Path) -> Proof:
     """Run the attacks only inside the sandbox and return the outcomes. Blocks for about 0.1 s."""
-    return prove(sandbox, folder, control=Control(dict.fromkeys(Arena.names, ("did", "")), frozenset(Arena.names)))
+    return prove(sandbox, folder, control=(dict.fromkeys(Arena.names, ("did", "")), frozenset(Arena.names)))
 
 
 def _outcome_of(name: str, reports: Reports, inside: frozenset[str], control: Control) -> AttackOutcome:
     outcome, why = reports.get(name, ("", "the escape test reported no result"))
     if name in inside or not outcome:
         return AttackOutcome(name, "escaped", why)
-    if name not in control.succeeded:
-        why = control.reports[name][1] or "the escape test fails on this machine without a sandbox too"
+    reports_outside, succeeded_outside = control
+    if name not in succeeded_outside:
+        why = reports_outside[name][1] or "the escape test fails on this machine without a sandbox too"
         return AttackOutcome(name, "untried", why)
     return AttackOutcome(name, "held", why)

@@ -25,7 +25,7 @@ def to_ai_sdk(exported: Exported, note: str = "") -> list[dict[str, Any]]:
     for message in _whole_messages(exported.events):
         view.add(message)
     for (_, call_id), facts in gathered(exported.events).items():
-        if facts.told is None and facts.settled is not None:  # its result is in no message
+        if facts.sent is None and facts.settled is not None:  # its result is in no message
             part = m.ResultPart(call_id, "", facts.settled.content, facts.settled.is_error)
             view.add(m.Message("settled", "tool", (part,)))
     out: list[dict[str, Any]] = [{"role": "system", "content": scrub(note)}] if note else []

@@ -25,7 +25,7 @@ class Facts:
         self.changed_to: Mapping[str, Any] | None = None
         self.attempt = 0
         self.settled: Result | None = None
-        self.told: ResultPart | None = None
+        self.sent: ResultPart | None = None
 
 
 class CallStory:
@@ -50,9 +50,9 @@ class CallStory:
         self.content: tuple[Content, ...] = ()
         if facts.settled is not None:
             self.status, self.code, self.content = facts.settled.status, facts.settled.code, facts.settled.content
-        elif facts.told is not None:
-            code = "tool_error" if facts.told.is_error else "ok"
-            self.status, self.code, self.content = CODES[code].status, code, facts.told.content
+        elif facts.sent is not None:
+            code = "tool_error" if facts.sent.is_error else "ok"
+            self.status, self.code, self.content = CODES[code].status, code, facts.sent.content
         elif facts.attempt:
             again = f" (attempt {facts.attempt})" if facts.attempt > 1 else ""
             self.code = f"had started{again}; its outcome is unknown"
@@ -80,7 +80,7 @@ def gathered(events: Iterable[e.Durable]) -> dict[tuple[str, str], Facts]:
                     if isinstance(part, CallPart):
                         of(message.id, part.id)
                     elif isinstance(part, ResultPart) and (found := latest.get(part.call_id)) is not None:
-                        found.told = found.told or part
+                        found.sent = found.sent or part
             case e.CallDecided() | e.CallStarted() | e.CallSettled():
                 _learn(latest.get(event.call_id), event)
             case e.QuestionAnswered():

@@ -145,8 +145,8 @@ class Turns:
         self.used |= {line.number for line in message.lines}
         message_id = _fresh(self._ids, first.uuid)
         stop: StopReason = claude.STOPS.get(message.stop or "") or ("tool_calls" if message.calls else "end")
-        told = Message(message_id, "assistant", tuple(message.parts), message.model, message.usage)
-        self.events.append(self._added(MessageAdded(last.at, told, stop)))
+        spoken = Message(message_id, "assistant", tuple(message.parts), message.model, message.usage)
+        self.events.append(self._added(MessageAdded(last.at, spoken, stop)))
         self._counted = replace(self._counted, turns=self._counted.turns + 1)
         lines = [call.answered_by for call in message.calls if call.answered_by is not None]
         if lines:
