@@ -184,6 +184,20 @@ def sync_folder(folder: Path | str, *, dir_fd: int | None = None) -> None:
         os.close(descriptor)
 
 
+def lock_file(descriptor: int, *, shared: bool = False, waits: bool = True) -> bool:
+    """Lock an open file or folder until it is closed. Without ``waits``, return False if another program has locked
+    it. Do nothing on a system without such locks."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return True
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if waits else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True
+
+
 def is_running(pid: str) -> bool:
     """Return True if a process with this pid exists.
 

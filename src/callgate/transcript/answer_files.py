@@ -20,7 +20,7 @@ from stat import S_ISDIR
 from typing import Any
 
 from callgate.formats.jsonable import from_json, to_json
-from callgate.host.files import make_folders, read_regular, sync_folder, write_new
+from callgate.host.files import lock_file, make_folders, read_regular, sync_folder, write_new
 from callgate.transcript.codec import decode
 from callgate.transcript.question_fold import AskedQuestion, key_of
 from callgate.transcript.side_files import read_beside
@@ -28,11 +28,6 @@ from callgate.words.decisions import Confirmation
 from callgate.words.errors import CallgateError, JournalError, UsageError
 from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
-
-try:
-    import fcntl
-except ImportError:  # Windows, which Store does not support
-    fcntl = None
 
 LARGEST = 4 << 20
 """The maximum size of an answer in bytes."""
@@ -102,7 +97,8 @@ def leave_answer(log: Path, asked: AskedQuestion, confirmation: Confirmation) ->
     name, draft = f"{asked.key}.json", f"{asked.key}.tmp"
     try:
         make_folders(place, 0o700)
-        with _opened(place) as folder, _alone(folder):
+        with _opened(place) as folder:
+            lock_file(folder)
             first = _first(folder, name)
             if first is not None:
                 raise AnswerRefused(f"call {confirmation.call_id} was already answered{described(first)}", first)
@@ -172,7 +168,8 @@ def waiting_answers(log: Path) -> FoundAnswers:
                 except FileNotFoundError:  # removed by its author
                     continue
                 except (OSError, _Unusable) as error:
-                    with suppress(OSError), _alone(folder):
+                    with suppress(OSError):
+                        lock_file(folder)
                         _first(folder, name)
                     faults.append(f"{place / name} is not a valid answer and was ignored: {_why(error)}")
     except FileNotFoundError:
@@ -206,8 +203,8 @@ def tidy_answers(log: Path, keys: Collection[str]) -> None:
             if name[:32] not in keys:
                 with suppress(OSError):
                     os.unlink(name, dir_fd=folder)
-        with _alone(folder):
-            _drop_unfinished(folder)
+        lock_file(folder)
+        _drop_unfinished(folder)
 
 
 @contextmanager
@@ -257,16 +254,6 @@ def _confirmation(name: str, data: bytes) -> Confirmation:
     if not fits:
         raise _Unusable("it answers another question")
     return answer
-
-
-@contextmanager
-def _alone(folder: int) -> Generator[None]:
-    assert fcntl is not None
-    fcntl.flock(folder, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        fcntl.flock(folder, fcntl.LOCK_UN)
 
 
 def _why(error: Exception) -> str:

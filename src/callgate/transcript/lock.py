@@ -11,25 +11,10 @@ from json import dumps, loads
 from pathlib import Path
 from time import gmtime, strftime
 
-from callgate.host.files import NotRegular
+from callgate.host.files import NotRegular, lock_file
 from callgate.transcript.side_files import drop_beside, is_at, open_beside, read_beside
 from callgate.words.errors import JournalError, SessionLocked
 from callgate.words.noun import noun
-
-try:
-    import fcntl
-except ImportError:  # Windows, which Store does not support
-    fcntl = None
-
-
-def _try_lock(fd: int) -> bool:
-    assert fcntl is not None
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
 
 _held: dict[int, tuple[int, int]] = {}
 """Locked descriptors with their files; a number may have been reused for another file."""
@@ -75,7 +60,7 @@ def take_lock(fd: int, log: Path, now: float) -> None:
     """Lock the open log for writing and write the holder's file. If another process has the lock, raise
     SessionLocked with the holder."""
     try:
-        got = _try_lock(fd)
+        got = lock_file(fd, waits=False)
     except OSError as error:
         raise JournalError(
             f"{log.stem} cannot be locked: {error.strerror}: check whether this file system supports locks"
@@ -120,7 +105,7 @@ def holder_of(log: Path) -> LockHolder | None:
     """Return the process that holds the lock, or None if the log is not locked."""
     fd = open_log(log, os.O_RDONLY)
     try:
-        return None if _try_lock(fd) else read_holder(log)
+        return None if lock_file(fd, waits=False) else read_holder(log)
     finally:
         os.close(fd)
 

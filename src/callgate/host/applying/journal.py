@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from callgate.host.files import append_line, make_folders, sync_folder, write_new
+from callgate.host.files import append_line, lock_file, make_folders, sync_folder, write_new
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun
 
@@ -69,10 +69,7 @@ def lock_journal(folder: Path) -> Generator[None]:
             f"Nothing was changed: the journal cannot be written in {folder}: {error.strerror}"
         ) from error
     try:
-        with suppress(ImportError):  # a system without fcntl has no lock
-            import fcntl
-
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        lock_file(descriptor)
         yield
     finally:
         os.close(descriptor)

@@ -7,9 +7,10 @@ The lock also works between programs and hosts that use different journals.
 import os
 import time
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from callgate.host.files import lock_file
 from callgate.words.errors import ToolFailure
 
 MOST_SECONDS = 60.0
@@ -46,17 +47,9 @@ def _opened(folder: Path) -> int | None:
 
 
 def _lock(descriptor: int, folder: Path, *, shared: bool) -> None:
-    import fcntl  # not available where folders cannot be opened
-
-    how = fcntl.LOCK_NB | (fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
     until = time.monotonic() + MOST_SECONDS
-    while True:
-        try:
-            fcntl.flock(descriptor, how)
-            return
-        except BlockingIOError:
+    with suppress(OSError):  # the file system has no locks
+        while not lock_file(descriptor, shared=shared, waits=False):
             if time.monotonic() >= until:
-                raise ToolFailure(f"Nothing was changed: another program has locked the folder {folder}") from None
+                raise ToolFailure(f"Nothing was changed: another program has locked the folder {folder}")
             time.sleep(_PAUSE)
-        except OSError:  # the file system has no locks
-            return
