@@ -30,7 +30,7 @@ ROOMS = {
     # Effects and locks of Bash come from the reading of its command that the gate uses too.
     "tools": (*ROOM, "changes", "host", "policy", "shell"),
     # A person's resolve runs through an executor of its own. An undo is a notice.
-    "staging": (*FEATURE, "core.executor", "changes", "notices"),
+    "staging": (*FEATURE, "conversation.person_calls", "core.executor", "changes", "notices"),
     "notices": FEATURE,
     # Summaries count and cut messages as the log stores them, and show files as they are now.
     "compaction": (

@@ -42,6 +42,7 @@ from callgate.conversation.equipment import Equipment
 from callgate.conversation.feature import Feature, OpenSession
 from callgate.conversation.feature_set import FeatureSet
 from callgate.conversation.ledger import Ledger
+from callgate.conversation.meter import SessionMeter
 from callgate.conversation.ports import Journal, Model
 from callgate.conversation.record import Record
 from callgate.core.call_ledger import CallLedger
@@ -53,7 +54,6 @@ from callgate.core.record import CallRecord, DiscardedLog
 from callgate.core.sizes import merged_progress
 from callgate.notices.notices_feature import notices_feature
 from callgate.session.conversation import Conversation, nesting_of
-from callgate.session.meter import SessionMeter
 from callgate.session.nesting import NAME as NESTING
 from callgate.session.nesting import NestingPart, nesting_feature
 from callgate.session.run import RunResult

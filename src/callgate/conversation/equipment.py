@@ -7,7 +7,8 @@ from typing import Any
 
 from callgate.conversation.allowance import Allowance, Price
 from callgate.conversation.feature_set import FeatureSet
-from callgate.conversation.ports import Meter, Model
+from callgate.conversation.meter import SessionMeter
+from callgate.conversation.ports import Model
 from callgate.conversation.record import Record
 from callgate.core.ports import Gate, Host, ToolSource
 from callgate.words.limits import ExecutorSettings
@@ -49,7 +50,7 @@ class Equipment:
     resumable: bool = False
     """True if the record is durable, so that unfinished calls can be left open in it when the program ends."""
     price: Price | None = None
-    meter: Meter | None = None
+    meter: SessionMeter | None = None
     unsettled: Callable[[], Iterable[Spent]] = lambda: ()
     """Returns the costs of messages in open turns, of this session and of nested sessions."""
     outer: Callable[[], Allowance | None] = lambda: None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from callgate.conversation.ports import Masking, Model
     from callgate.conversation.record import Record
     from callgate.core.ports import Check, Gate, Host, ToolSource
-    from callgate.words.calls import Result, ToolCall
+    from callgate.words.calls import Result
     from callgate.words.decisions import AskedField, FieldAnswer
     from callgate.words.events import TurnEnded
     from callgate.words.limits import ExecutorSettings
@@ -107,24 +107,6 @@ class PartQuestions(Protocol):
     ) -> Awaitable[str | None]: ...
 
 
-class PersonCall(Protocol):
-    """A call that the user makes outside a turn. The gate and the locks apply to the call. Its questions are answered
-    with "yes". The call is not recorded and the model does not read it.
-
-    stopped  the reason of an interrupt; empty without an interrupt
-    """
-
-    stopped: str
-
-    def interrupt(self, because: str) -> None:
-        """Cancel the call. If ``run`` has not been called, the call will not start."""
-        ...
-
-    async def run(self, tools: ToolSource, call: ToolCall, name: str) -> Result:
-        """Make the call and return its result. ``name`` is shown to calls that wait for the locks of this call."""
-        ...
-
-
 class SessionPort(Protocol):
     """The operations of a session that its parts may use."""
 
@@ -144,10 +126,6 @@ class SessionPort(Protocol):
     def end_message(self) -> None:
         """Close the message of a program for further calls, because one of its calls waits for
         ``FeaturePart.message_over``."""
-        ...
-
-    def person_call(self) -> PersonCall:
-        """Return a call for the user that has not started."""
         ...
 
     def warn(self, text: str) -> None:

@@ -70,7 +70,7 @@ class Loop:
         self._turn: Turn | None = None
         self._between: asyncio.Task[Any] | None = None
         self._interrupt: str | None = None
-        self._left = False
+        self._left = self._in_run = False
 
     async def run(self) -> events.RunEnded | None:
         """Run turns to the end of the run, record the end and return it. Return None if the run was left open in the
@@ -78,13 +78,15 @@ class Loop:
         stop: events.RunEnded | None = None
         options = self._record.ledger.options
         self.allowance.begin(None if options is None else options.budget, self._out_of_time)
+        self._in_run = True
         try:
             while stop is None and not self._left:
-                await self._take_calls(self._pause, self._resume)
+                await self.take_calls()
                 stop = await self._hindrance()
                 if stop is None and not self._left:
                     stop = await self._take_turn()
         finally:
+            self._in_run = False
             self.allowance.end()
         if stop is None:
             return None
@@ -96,13 +98,8 @@ class Loop:
         """Run one turn. Return the end of the run. If the run continues, set the cause of the next turn and return
         None."""
         self._lead_in()
-        turn = self._turn = self._next_turn()
-        if self._interrupt is not None:
-            turn.interrupt(self._interrupt)
-        try:
-            ended = await turn.run()
-        finally:
-            self._turn = None
+        turn = self._next_turn()
+        ended = await self._run_turn(turn)
         if ended is None:
             self._left = True
             return None
@@ -114,11 +111,17 @@ class Loop:
         self._cause = follows
         return self._paused()
 
-    async def take_calls(self) -> None:
-        """Run the queued calls of programs, outside a run. No request is sent to the model."""
-        await self._take_calls(self._on_waiting, self._on_resumed)
+    async def _run_turn(self, turn: Turn) -> events.TurnEnded | None:
+        self._turn = turn
+        if self._interrupt is not None:
+            turn.interrupt(self._interrupt)
+        try:
+            return await turn.run()
+        finally:
+            self._turn = None
 
-    async def _take_calls(self, on_waiting: Callable[[], None], on_resumed: Callable[[], None]) -> None:
+    async def take_calls(self) -> None:
+        """Run the queued calls of programs. No request is sent to the model."""
         ledger = self._record.ledger
         while not self._left:
             injected = None
@@ -128,18 +131,7 @@ class Loop:
                     return
             elif ledger.open_turn.because != "call":
                 return
-            turn = self._turn = Turn(
-                self.equipment,
-                self._recovery,
-                because="call",
-                injected=injected,
-                on_waiting=on_waiting,
-                on_resumed=on_resumed,
-            )
-            try:
-                ended = await turn.run()
-            finally:
-                self._turn = None
+            ended = await self._run_turn(self._turn_of("call", injected=injected))
             if ended is not None and self._interrupt is None and not self._left:
                 await self._features.after_turn(ended)
 
@@ -249,11 +241,13 @@ class Loop:
 
     def _pause(self) -> None:
         """Stop the time limit while the turn waits for the user."""
-        self.allowance.pause()
+        if self._in_run:
+            self.allowance.pause()
         self._on_waiting()
 
     def _resume(self) -> None:
-        self.allowance.resume()
+        if self._in_run:
+            self.allowance.resume()
         self._on_resumed()
 
     def _lead_in(self) -> None:
@@ -324,11 +318,11 @@ class Loop:
                 held_open = self._features.holds_open()
                 if held_open is not None:
                     return held_open
-                if turn.unmade is not None and not self._steers:
-                    return self._not_made(turn.unmade)
+                if turn.source.unmade is not None and not self._steers:
+                    return self._not_made(turn.source.unmade)
                 return "steered" if self._steers else await self._before_end()
             case "model_error":
-                error, used_up = turn.error, self.allowance.used_up(self._model)
+                error, used_up = turn.source.error, self.allowance.used_up(self._model)
                 assert error is not None
                 if error.retryable and used_up is not None:  # a retry would exceed it
                     reason, kind, detail = used_up
@@ -342,10 +336,10 @@ class Loop:
 
     async def _held_back(self, turn: Turn) -> TurnCause | events.RunEnded:
         """Return the cause of the next turn after a failure that the user does not see, or the end of the run."""
-        assert turn.error is not None
-        if turn.remedy == "shorten":
-            return await self._shortened(str(turn.error))
-        self._words = broken_off(turn.error, turn.affected)
+        assert turn.source.error is not None
+        if turn.source.remedy == "shorten":
+            return await self._shortened(str(turn.source.error))
+        self._words = broken_off(turn.source.error, turn.affected)
         return "retried"
 
     def _not_made(self, unmade: UnmadeCall) -> TurnCause | events.RunEnded:

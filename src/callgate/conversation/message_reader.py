@@ -14,7 +14,7 @@ from typing import Any, cast, get_args
 from callgate.conversation.allowance import Price
 from callgate.conversation.equipment import Equipment
 from callgate.conversation.intake import Intake, Refused
-from callgate.conversation.ports import Drafted, Meter, Model
+from callgate.conversation.ports import Drafted, Model
 from callgate.conversation.recovery import Recovery, Remedy, Repetition
 from callgate.conversation.reminders import UnmadeCall
 from callgate.core.capabilities import close_stream
@@ -122,7 +122,7 @@ class MessageReader:
         executor, room, intake, stream = self._executor, self._record.room, self.intake, None
         meter, model = self._kit.meter, self.model
         self._asked = model
-        awaited = meter is not None
+        awaited = meter
         draft = Draft(self._clock, partial(self._record.draft, intake.message_id))
         try:
             if meter is not None:
@@ -136,9 +136,9 @@ class MessageReader:
             async for event in stream:
                 if foreign:
                     event = checked_event(event)
-                if awaited and event.__class__ not in _BEFORE_CONTENT:
-                    awaited = False
-                    cast(Meter, meter).streaming()
+                if awaited is not None and event.__class__ not in _BEFORE_CONTENT:
+                    awaited.streaming()
+                    awaited = None
                 seen = intake.feed(event)
                 if seen is None:
                     continue

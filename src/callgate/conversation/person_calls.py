@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, cast
 
-from callgate.conversation.equipment import Equipment
+from callgate.conversation.feature import OpenSession
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal, Record
 from callgate.core.executor import CallExecutor
@@ -16,30 +16,35 @@ from callgate.words.modes import MODES
 
 
 class UnrecordedCall:
-    """A call that the user makes during an open turn. It is recorded in memory only, because the turn uses the
-    record of the session."""
+    """A call that the user makes outside a turn, perhaps during a turn. The gate and the locks apply to the call. Its
+    questions are answered with "yes". It is recorded in memory only, because the turn uses the record of the session.
 
-    def __init__(self, equipment: Equipment) -> None:
+    stopped  the reason of an interrupt; empty without an interrupt
+    """
+
+    def __init__(self, opened: OpenSession) -> None:
         self.stopped = ""
-        self._equipment = equipment
+        self._opened = opened
         self._executor: CallExecutor | None = None
 
     def interrupt(self, because: str) -> None:
+        """Cancel the call. If ``run`` has not been called, the call will not start."""
         self.stopped = because
         if self._executor is not None:
             self._executor.interrupt(because)
 
     async def run(self, tools: ToolSource, call: ToolCall, name: str) -> Result:
-        kit, session = self._equipment, self._equipment.record.ledger
+        """Make the call and return its result. ``name`` is shown to calls that wait for the locks of this call."""
+        opened, session = self._opened, self._opened.record.ledger
         ledger = Ledger(mode="default" if MODES[session.mode].never_asks else session.mode)
         ledger.policies = session.policies
         self._executor = executor = CallExecutor(
             tools,
-            cast(Gate, _WithoutRequests(kit.gate)),
-            host=kit.host,
+            cast(Gate, _WithoutRequests(opened.equipment.gate)),
+            host=opened.host,
             record=Record(MemoryJournal(), ledger),
-            settings=replace(kit.settings, patience=None),
-            lineage=(*kit.lineage, name),
+            settings=replace(opened.settings, patience=None),
+            lineage=(*opened.lineage, name),
         )
         async with executor:
             executor.add(call)

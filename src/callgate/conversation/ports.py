@@ -7,9 +7,8 @@ from typing import Protocol, TypeVar
 from callgate.core.ports import EventLog, Maybe
 from callgate.words.decisions import Confirmation
 from callgate.words.events import Durable
-from callgate.words.messages import Message, Usage
+from callgate.words.messages import Message
 from callgate.words.model import Abilities, ModelEvent, Request
-from callgate.words.turns import Measures
 
 T = TypeVar("T")
 
@@ -28,25 +27,6 @@ class Model(Protocol):
 
         The iterator may be closed at any time and must then release the connection.
         """
-        ...
-
-
-class Meter(Protocol):
-    """Measures requests and turns. No method may raise or wait."""
-
-    def requested(self, model: Model, request: Request) -> None: ...
-
-    def streaming(self) -> None:
-        """Called when the first event of the answer arrives."""
-
-    def received(self, usage: Usage | None) -> None:
-        """Called when the stream has ended."""
-
-    def waiting(self, *, person: bool) -> None:
-        """Called with True when the turn starts to wait for the user, and with False when it continues."""
-
-    def turn_over(self, calls: Iterable[tuple[float, float]]) -> Measures:
-        """Return the durations of a turn. ``calls`` has the start and the end of each call in wall time."""
         ...
 
 

@@ -14,8 +14,8 @@ from callgate.conversation.equipment import Equipment
 from callgate.conversation.injected import InjectedCalls, InjectedMessage
 from callgate.conversation.intake import call_part
 from callgate.conversation.message_reader import MessageReader, spent_by, with_text
-from callgate.conversation.recovery import Recovery, Remedy, answered_by
-from callgate.conversation.reminders import UnmadeCall, remind
+from callgate.conversation.recovery import Recovery, answered_by
+from callgate.conversation.reminders import remind
 from callgate.core import outcomes
 from callgate.core.call_ledger import Entry
 from callgate.core.executor import CallExecutor
@@ -23,7 +23,6 @@ from callgate.core.ports import Target
 from callgate.core.sizes import bounded_together
 from callgate.words.calls import Result, Status, ToolCall
 from callgate.words.decisions import arguments_hash
-from callgate.words.errors import ModelError
 from callgate.words.events import MessageAdded, TurnEnded, TurnStarted
 from callgate.words.limits import Retries
 from callgate.words.messages import Message, ResultPart, Spent
@@ -40,8 +39,7 @@ class Turn:
     on_waiting  called when the turn starts to wait for the user
     on_resumed  called when the turn continues
     stop        the stop reason of the message, after ``run``
-    error       the failure of the model, or None, after ``run``
-    remedy      the step after this failure
+    source      the reader of the message; has the failure of the model and the step after the failure
     affected    the calls of a failed message that had or may have had effects
     """
 
@@ -87,30 +85,18 @@ class Turn:
         )
         recovery = recovery or Recovery(Retries())
         self._injected: InjectedMessage | None = None
-        self._source: MessageReader | InjectedMessage
+        self.source: MessageReader | InjectedMessage
         if injected is not None:
             model = recovery.model(equipment.model)
-            self._source = self._injected = InjectedMessage(
+            self.source = self._injected = InjectedMessage(
                 equipment, self.executor, self._message_id, injected, model, self._wait
             )
         else:
             limits = limits or equipment.limits
-            self._source = MessageReader(equipment, recovery, self.executor, self._message_id, limits)
+            self.source = MessageReader(equipment, recovery, self.executor, self._message_id, limits)
         self._left = self._left_arriving = False
         self.is_of_program = because == "call"
         self.resumed = opened is not None
-
-    @property
-    def error(self) -> ModelError | None:
-        return self._source.error
-
-    @property
-    def unmade(self) -> UnmadeCall | None:
-        return self._source.unmade
-
-    @property
-    def remedy(self) -> Remedy:
-        return self._source.remedy
 
     def _skip(self, name: str, traits: Traits) -> Result | None:
         if self._most_calls is not None and self._ledger.called > self._most_calls and not self._ledger.injected:
@@ -124,7 +110,7 @@ class Turn:
         async with self.executor as executor:
             self.stop = stop = await (self._resumed() if self.resumed else self._fresh())
             if not self._left_arriving:
-                if self.remedy == "again" and not self._interrupted:
+                if self.source.remedy == "again" and not self._interrupted:
                     self.affected = await executor.discard()
                 executor.close(stop)
                 self._kit.features.message_over(self._message_id, whole=stop in WHOLE)
@@ -137,7 +123,7 @@ class Turn:
         if calls and not ledger.open_results:
             message = Message(f"r{opened.turn}", "tool", await self._result_parts(calls))
             self._record.write(MessageAdded(self._clock.now(), message))
-        detail = self._source.intake.detail if self.error is None else str(self.error)
+        detail = self.source.intake.detail if self.source.error is None else str(self.source.error)
         reason = self._reason(stop, bool(calls))
         spent, measures = self._spent(), self._measures(calls)
         ended = TurnEnded(self._clock.now(), opened.turn, reason, detail, spent=spent, measures=measures)
@@ -152,7 +138,7 @@ class Turn:
         for entry in calls:
             assert entry.result is not None, f"call {entry.id} left its turn without a result"
             found.append((entry.asked_as or entry.name, entry.id, entry.result))
-        most = self._kit.settings.message_chars(self._source.model.abilities.context_tokens)
+        most = self._kit.settings.message_chars(self.source.model.abilities.context_tokens)
         found = await bounded_together(found, most, self._kit.host)
         return tuple(ResultPart(call_id, name, result.content, result.is_error) for name, call_id, result in found)
 
@@ -184,7 +170,7 @@ class Turn:
         self._left = True
         if not self.resumed and (self._reader is None or not self._reader.done()):
             self._left_arriving = True
-            self._source.leave()
+            self.source.leave()
         self.executor.leave(because)
         if self._reader is not None:
             self._reader.cancel()
@@ -194,8 +180,8 @@ class Turn:
             return "interrupted"
         if self.executor.stopped:
             return "stopped"
-        if self.error is not None:
-            return "model_error" if self.remedy == "show" else "retried"
+        if self.source.error is not None:
+            return "model_error" if self.source.remedy == "show" else "retried"
         if self.is_of_program and not self._ledger.running:
             return "called"
         if stop not in WHOLE:
@@ -229,7 +215,7 @@ class Turn:
                 return None
             by = answered_by(opened.message, self._kit.model, self._kit.fallback)
             return spent_by(by, opened.message.usage, self._kit.price)
-        return self._source.spent
+        return self.source.spent
 
     def _measures(self, calls: Iterable[Entry]) -> Measures | None:
         if self._kit.meter is None:
@@ -248,7 +234,7 @@ class Turn:
             await written  # the history is durable before the request
             if (self._interrupted or self._left) and not self._grows:  # each call of a program gets a result
                 return "cut_off"
-        self._reader = asyncio.get_running_loop().create_task(self._source.run(wanted))
+        self._reader = asyncio.get_running_loop().create_task(self.source.run(wanted))
         try:
             await asyncio.wait((self._reader,))
         finally:
@@ -259,12 +245,12 @@ class Turn:
             return "cut_off"
         if not self._reader.cancelled():
             self._reader.result()  # raises what is not a failure of the model
-        stop, unclosed = self._source.intake.finish()
-        if self._interrupted or self.error is not None:
+        stop, unclosed = self.source.intake.finish()
+        if self._interrupted or self.source.error is not None:
             stop = "cut_off"
         for refused in unclosed:
             self.executor.add(refused.call, refused=refused.result)
-        message = self._source.intake.message()
+        message = self.source.intake.message()
         if message.parts:
             written = self._record.write_first(MessageAdded(self._clock.now(), message, stop))
             if written is not None:
@@ -275,7 +261,7 @@ class Turn:
         """Record the reminders of features before the request, and return the tool choice of the features."""
         if self._injected is not None:
             return ToolChoice()
-        due, wanted = self._kit.features.before_request(self._source.model.abilities)
+        due, wanted = self._kit.features.before_request(self.source.model.abilities)
         for each in due:
             remind(self._record, each, self._clock.now())
         return wanted

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 from callgate.conversation.allowance import Allowance, budget_in
 from callgate.conversation.equipment import Equipment
-from callgate.conversation.feature import PersonCall
 from callgate.conversation.injected import ProgramCalls
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.loop import Loop
@@ -226,12 +225,6 @@ class Work:
             self.prompt(Prompt(text), run)
         else:
             self.loop.steer(text)
-
-    def person_call(self) -> PersonCall:
-        """Return a new call by the user, to be run outside the turn."""
-        from callgate.conversation.person_calls import UnrecordedCall  # loaded with the first one
-
-        return UnrecordedCall(self.equipment)
 
     def end_message(self) -> None:
         """Close the message of a program for further calls, because one of its calls waits for the end of the

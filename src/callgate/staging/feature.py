@@ -1,12 +1,14 @@
 """The feature ``staging``: pending actions, and the tool ``resolve`` that applies or discards pending actions.
 
-A user resolves an action outside the turn, so the resolution by a user is a ``PersonCall``.
+A user resolves an action outside the turn, so the resolution by a user is an ``UnrecordedCall``.
 """
 
-from collections.abc import Callable, Coroutine, Iterable
-from typing import Any, Literal
+from __future__ import annotations
 
-from callgate.conversation.feature import Feature, FeaturePart, Handler, OpenSession, PersonCall, Reminder
+from collections.abc import Callable, Coroutine, Iterable
+from typing import TYPE_CHECKING, Any, Literal
+
+from callgate.conversation.feature import Feature, FeaturePart, Handler, OpenSession, Reminder
 from callgate.core.ports import ToolSource
 from callgate.staging import reminders
 from callgate.staging.resolve import NOTHING, bound
@@ -21,6 +23,9 @@ from callgate.words.model import Abilities, ToolChoice
 from callgate.words.pending import RESOLVE, Staged
 from callgate.words.traits import Traits
 from callgate.words.turns import TurnCause
+
+if TYPE_CHECKING:
+    from callgate.conversation.person_calls import UnrecordedCall
 
 NAME = "staging"
 MOST_FORCED = 3
@@ -39,7 +44,7 @@ class RelaxedStaging(FeaturePart):
         self._state = State()
         self.folds = self._state.folds
         self.inputs = {Resolve: Handler(self._resolve_sent, "anytime", recover=True)}
-        self._works: set[PersonCall] = set()
+        self._works: set[UnrecordedCall] = set()
         self._handlers = tuple(handlers)
         self._planning = PlanMode(record, opened.host)
         self._default_handlers = [
@@ -109,7 +114,9 @@ class RelaxedStaging(FeaturePart):
 
     def _resolve_sent(self, sent: Resolve) -> Coroutine[Any, Any, str | None]:
         """Register the resolution before it starts, so that an interrupt can cancel the resolution."""
-        work = self._opened.session.person_call()
+        from callgate.conversation.person_calls import UnrecordedCall  # loaded with the first one
+
+        work = UnrecordedCall(self._opened)
         self._works.add(work)
         return self._resolve(sent, work)
 
@@ -118,7 +125,7 @@ class RelaxedStaging(FeaturePart):
             work.interrupt(because)
         return bool(self._works)
 
-    async def _resolve(self, sent: Resolve, work: PersonCall) -> str | None:
+    async def _resolve(self, sent: Resolve, work: UnrecordedCall) -> str | None:
         try:
             staged = work.stopped or self._named(sent)
             if not isinstance(staged, Staged):

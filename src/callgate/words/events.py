@@ -379,14 +379,12 @@ class StatusChanged:
     status: SessionStatus
 
 
-_OfHistory = (
-    MessageAdded | Rewound | Branched | Compacted | Snipped | ResultReplaced | SessionOpened | Forked | LinesQuarantined
-)
+_OfHistory = MessageAdded | Rewound | Branched | Compacted | Snipped | ResultReplaced | LinesQuarantined
 _OfTurns = PromptQueued | PromptDequeued | TurnStarted | TurnEnded | RunEnded | RequestRetried | Paused | AnswerUnused
-_OfCalls = CallArrived | CallDecided | QuestionAsked | QuestionAnswered | CallStarted | CallSettled | ContextUpdated
-_OfActions = PolicyAdded | ActionStaged | ActionResolved | StrayFound | StrayEnded | NoticeAdded | NoticeDelivered
-_OfSession = ModeSet | ModelSet | EffortSet | MetadataSet | AgentOpened | AgentSpent | Noted | FeatureRecorded
-Durable = _OfHistory | _OfTurns | _OfCalls | _OfActions | _OfSession
+_OfCalls = CallArrived | CallDecided | QuestionAsked | QuestionAnswered | CallStarted | CallSettled | PolicyAdded
+_OfActions = ActionStaged | ActionResolved | StrayFound | StrayEnded | NoticeAdded | NoticeDelivered | FeatureRecorded
+_OfSession = SessionOpened | Forked | ModeSet | ModelSet | EffortSet | MetadataSet | AgentOpened | AgentSpent | Noted
+Durable = _OfHistory | _OfTurns | _OfCalls | ContextUpdated | _OfActions | _OfSession
 _Streamed = CallProgressed | TextStreamed | ThinkingStreamed | PhaseStarted | PhaseEnded
 Passing = _Streamed | CallReleased | InterruptibleChanged | InputRefused | StatusChanged
 Event = Durable | Passing

@@ -201,27 +201,7 @@ class Close:
     pending: Literal["keep", "discard"] = "keep"
 
 
-Input = (
-    Prompt
-    | EditPrompt
-    | WithdrawPrompt
-    | Steer
-    | Interrupt
-    | CancelCall
-    | Continue
-    | Answer
-    | Resolve
-    | SetMode
-    | SetModel
-    | SetEffort
-    | SetTitle
-    | SetTags
-    | Compact
-    | Rewind
-    | Branch
-    | Snip
-    | Trim
-    | Undo
-    | MoveToBackground
-    | Close
-)
+_ToAgent = Prompt | EditPrompt | WithdrawPrompt | Steer | Interrupt | CancelCall | Continue | Answer | Resolve
+_ToHistory = Compact | Rewind | Branch | Snip | Trim | Undo
+_ToSession = SetMode | SetModel | SetEffort | SetTitle | SetTags | MoveToBackground | Close
+Input = _ToAgent | _ToHistory | _ToSession

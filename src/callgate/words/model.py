@@ -83,17 +83,8 @@ class ModelNoted:
     text: str
 
 
-ModelEvent = (
-    MessageStarted
-    | PartStarted
-    | TextDelta
-    | ThinkingDelta
-    | ArgumentsDelta
-    | OpaqueData
-    | PartEnded
-    | MessageEnded
-    | ModelNoted
-)
+_PartEvent = PartStarted | TextDelta | ThinkingDelta | ArgumentsDelta | OpaqueData | PartEnded
+ModelEvent = MessageStarted | _PartEvent | MessageEnded | ModelNoted
 
 
 @noun

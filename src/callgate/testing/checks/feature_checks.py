@@ -12,11 +12,9 @@ from callgate.conversation.feature import (
     Handler,
     InjectedCall,
     OpenSession,
-    PersonCall,
 )
 from callgate.conversation.feature_set import FeatureSet
 from callgate.conversation.ledger import Ledger
-from callgate.conversation.person_calls import UnrecordedCall
 from callgate.conversation.record import MemoryJournal, Record
 from callgate.conversation.reminders import remind
 from callgate.core.gate import CheckGate
@@ -105,9 +103,6 @@ class _Stage:
 
     def end_message(self) -> None:
         return
-
-    def person_call(self) -> PersonCall:
-        return UnrecordedCall(self.equipment)
 
     def warn(self, text: str) -> None:
         promise(text.strip(), f"{self.name}: a note has a text")

@@ -13,7 +13,7 @@ Span = tuple[float, float]
 
 
 class SessionMeter:
-    """The meter of one session; it implements ``callgate.core.ports.Meter``.
+    """Measures the requests and turns of one session. No method raises or waits.
 
     hook_seconds  callback that returns the total time of all hooks so far
     """
@@ -37,6 +37,7 @@ class SessionMeter:
         self._times = [self._clock.monotonic()]
 
     def streaming(self) -> None:
+        """Called when the first event of the answer arrives."""
         self._times.append(self._clock.monotonic())
 
     def received(self, usage: Usage | None) -> None:
@@ -48,6 +49,7 @@ class SessionMeter:
             self._before = (self._model, self._request, usage)
 
     def waiting(self, *, person: bool) -> None:
+        """Called with True when the turn starts to wait for the user, and with False when it continues."""
         if person and self._asked_at is None:
             self._asked_at = self._clock.monotonic()
         elif not person and self._asked_at is not None:
@@ -55,6 +57,7 @@ class SessionMeter:
             self._asked_at = None
 
     def turn_over(self, calls: Iterable[Span]) -> Measures:
+        """Return the durations of a turn. ``calls`` has the start and the end of each call in wall time."""
         self.waiting(person=False)
         hooks, self._hooks_before = self._hook_seconds() - self._hooks_before, self._hook_seconds()
         people, self._people = self._people, 0.0
