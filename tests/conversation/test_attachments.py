@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from callgate.conversation.equipment import Equipment
 from callgate.conversation.feature import FeaturePart, Reminder
-from callgate.conversation.feature_set import FeatureSet
+from callgate.conversation.feature_set import Equipment, FeatureSet
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.loop import Loop
 from callgate.conversation.record import MemoryJournal, Record

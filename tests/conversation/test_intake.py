@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from callgate.conversation.equipment import Equipment
+from callgate.conversation.feature_set import Equipment
 from callgate.conversation.intake import Intake, Refused
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.message_reader import checked_event, is_foreign

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from callgate.conversation.view import NO_RESULT, REMOVED, History, View
+from callgate.conversation.view import NO_RESULT, REMOVED, View
 from callgate.words.messages import CallPart, Image, Message, Part, ResultPart, Text, Thinking
 from tests.history import faults
 
@@ -48,7 +48,7 @@ def answers(messages: Sequence[Message]) -> dict[str, str]:
     }
 
 
-def legal(view: View) -> History:
+def legal(view: View) -> list[Message]:
     history = view.history()
     assert faults(history) == []
     return history
@@ -367,16 +367,6 @@ def test_a_history_that_was_handed_out_never_changes(change: Callable[[View], No
     assert tuple(before) == HEALTHY
 
 
-def test_a_history_can_be_read_like_any_sequence() -> None:
-    history = view_of(*HEALTHY).history()
-    assert history[-1] is HEALTHY[-1]
-    assert history[2:4] == list(HEALTHY[2:4])
-    assert user("u2") in history
-    for index in (len(HEALTHY), -len(HEALTHY) - 1):
-        with pytest.raises(IndexError):
-            history[index]
-
-
 def test_a_message_keeps_its_thinking_when_its_calls_are_renamed() -> None:
     thinking = Thinking("hm", "signature")
     again = Message("a4", "assistant", (thinking, CallPart("x", "Do", {"n": 1}, '{"n":1}')), model="m")
@@ -420,7 +410,7 @@ def test_a_request_of_turn_1000_costs_what_an_early_one_did(beginning: tuple[Mes
         view.add(results(f"r{n}", again or f"x{n}", f"y{n}"))
         requests.append(view.history())
 
-    requests: list[History] = []
+    requests: list[list[Message]] = []
     costs = [steps_taken(lambda n=n: turn(n)) for n in range(1, 1001)]
     assert set(costs[2:]) == {costs[2]}  # the second may be the first that needs a closer look
     assert faults(requests[-1]) == []

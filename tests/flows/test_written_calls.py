@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from callgate import Prompt, Session, Toolbox, tool
-from callgate.conversation.accepted_calls import accept_written_calls
 from callgate.conversation.intake import MAX_REPEATED_ARGUMENT_CHARS, MAX_REPEATED_CHARS, Intake
 from callgate.conversation.record import MemoryJournal
+from callgate.conversation.written_calls import accept_written_calls
 from callgate.testing import ScriptedModel, call, say, think, turn
 from callgate.words.endings import ENDINGS
 from callgate.words.events import CallArrived, CallDecided, MessageAdded, Noted, QuestionAsked, RunEnded

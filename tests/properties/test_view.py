@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from callgate.conversation.view import NO_RESULT, REMOVED, History, View
+from callgate.conversation.view import NO_RESULT, REMOVED, View
 from callgate.transcript.compact import kept_from, trimmed
 from callgate.words.messages import CallPart, Content, Message, Part, ResultPart, Role, Text
 from tests.history import faults
@@ -165,7 +165,7 @@ class Stage:
         self.view = View()
         self.said = Said()
         self.everything: list[str] = []
-        self.handed_out: list[tuple[History, list[Message]]] = []
+        self.handed_out: list[tuple[list[Message], list[Message]]] = []
 
     def play(self, op: Op) -> None:
         picked = [([*self.everything, "unknown"])[spot % (len(self.everything) + 1)] for spot in op.spots]
@@ -191,7 +191,7 @@ class Stage:
         self.view.add(message)
         self.said.messages.append(message)
 
-    def look(self) -> History:
+    def look(self) -> list[Message]:
         history = self.view.history()
         self.handed_out.append((history, list(history)))
         return history

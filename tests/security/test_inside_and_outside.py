@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from callgate import Answer, Prompt, Session
-from callgate.assembly.status_command import Finished, StatusCommand
+from callgate.assembly.settings import Finished, StatusCommand
 from callgate.config import Config
 from callgate.policy.entries import HookLine, Layer, RuleLine
 from callgate.testing import ScriptedModel, call, turn

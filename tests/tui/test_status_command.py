@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.assembly.status_command import Finished, StatusCommand
+from callgate.assembly.settings import Finished, StatusCommand
 from callgate.config import Config, load_config
 from callgate.testing import ManualClock
 from callgate.tui.statusline.status_payload import SAMPLE, payload_bytes

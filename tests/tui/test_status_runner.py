@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from callgate.assembly.status_command import Finished
+from callgate.assembly.settings import Finished
 from callgate.testing import ManualClock, run_virtual, settle
 from callgate.tui.statusline.status_line import DEBOUNCE, StatusLine, asks_for_run, failure_of, status_lines
 from callgate.words import events as facts

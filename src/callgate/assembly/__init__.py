@@ -38,9 +38,8 @@ from callgate.assembly.options import (
     set_mode,
 )
 from callgate.compaction.compaction_feature import CompactionPart, compaction_feature
-from callgate.conversation.equipment import Equipment
 from callgate.conversation.feature import Feature, OpenSession
-from callgate.conversation.feature_set import FeatureSet
+from callgate.conversation.feature_set import Equipment, FeatureSet
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.meter import SessionMeter
 from callgate.conversation.ports import Journal, Model
@@ -261,7 +260,7 @@ class Session(Conversation, Generic[D]):
             tools = [copy(each) for each in self._own_tools.tools()]
             search = cast("SearchPart | None", self.part("search"))
             features = (*(() if search is None else (search.shared(),)), *features)
-        model = replace(self._setup, model=self._work.answerer, cheap=None) if model is None else model
+        model = replace(self._setup, model=self._work.equipment.model, cheap=None) if model is None else model
         given: dict[str, Any] = {**self._shared, **options}
         return Session(model, tools, features=features, nesting=Nesting(self, label), **given)
 

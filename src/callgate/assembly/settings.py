@@ -1,5 +1,6 @@
 """The gate with the rules of a Config, and the features for hooks and remembered answers."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from time import time
@@ -10,7 +11,11 @@ from callgate.conversation.feature import Feature, OpenSession
 from callgate.core.capabilities import facts_of
 from callgate.core.gate import CheckGate
 from callgate.core.ports import Check, Clock, Host, Tool
+from callgate.host.clock import LoopClock
+from callgate.host.environment import scrubbed
 from callgate.host.local import LocalHost
+from callgate.host.processes import Finished, run_process
+from callgate.host.threads import in_thread
 from callgate.policy.checks import standard_checks
 from callgate.policy.choices import choices_for
 from callgate.policy.entries import IN_REPOSITORY, SettingsFault
@@ -31,6 +36,9 @@ if TYPE_CHECKING:
     from callgate.host.sandbox.proven_sandbox import ProvenSandbox
 
 __all__ = [
+    "TIME_LIMIT",
+    "Finished",
+    "StatusCommand",
     "broken_settings",
     "commands_of",
     "denied_whole",
@@ -199,3 +207,60 @@ def _bad_conditions(config: Config) -> list[SettingsFault]:
                 SettingsFault(f"the condition {line.condition!r} of a hook is not a valid rule: {error}", line.origin)
             )
     return found
+
+
+# ---- the status line -------------------------------------------------------------------------------------------------
+
+
+TIME_LIMIT = 5.0
+"""The timeout of the command in seconds."""
+_GRACE = 0.5  # seconds between SIGTERM and SIGKILL
+_LARGEST = 16_384  # bytes that are read of each output
+_CHANGED = "files of this folder changed since you trusted it; see callgate trust"
+
+
+class StatusCommand:
+    """A command line for ``/bin/sh``, run in the workspace with the environment and the placement of hooks.
+
+    A command that the repository sets runs only while the repository files are the files that the user trusted.
+
+    command  replaces the command in the settings
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        clock: Clock | None = None,
+        *,
+        command: str | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        settings = config.statusline
+        self._command = command or settings.command or ""
+        self._config = config
+        self._clock = LoopClock() if clock is None else clock
+        self._environment = {
+            **scrubbed(os.environ if environ is None else environ),
+            "CALLGATE_PROJECT_DIR": str(config.root),
+            "CALLGATE_EVENT": "StatusLine",
+        }
+        self._commands = commands_of(config)
+        self._checked = command is None and settings.from_repository
+        self._digest = fingerprint(config.root).digest if self._checked else ""
+
+    async def __call__(self, stdin: bytes) -> Finished | str:
+        """Run the command and return its exit, or the reason why it was not run. A cancel kills the process tree."""
+        if self._checked and not await in_thread(lambda: self._config.still_trusted(self._digest)):
+            return _CHANGED
+        return await run_process(
+            ["/bin/sh", "-c", self._command],
+            cwd=self._config.root,
+            env=self._environment,
+            clock=self._clock,
+            stdin=stdin,
+            timeout=TIME_LIMIT,
+            limit=_LARGEST,
+            grace=_GRACE,
+            place=partial(self._commands.place, self._command, from_repository=self._checked),
+            linger=0.1,
+        )

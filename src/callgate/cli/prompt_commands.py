@@ -8,7 +8,7 @@ import asyncio
 from time import monotonic, time
 
 from callgate.assembly.prompting import PromptFacts, PromptPart, describe_environment, prompt_for
-from callgate.assembly.status_command import Finished, StatusCommand
+from callgate.assembly.settings import Finished, StatusCommand
 from callgate.cli.command_parser import split_names
 from callgate.cli.command_rows import JSON, ArgumentRow, CommandRow
 from callgate.cli.start_options import MODE, PROMPT_TEXTS

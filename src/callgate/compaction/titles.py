@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from callgate.compaction.plain_request import UnusedAnswers, ask, instructions
+from callgate.compaction.summaries import UnusedAnswers, ask, instructions
 from callgate.conversation.feature import Feature, FeaturePart, OpenSession
 from callgate.conversation.ports import Model
 from callgate.core.ports import Timer

@@ -9,8 +9,8 @@ from itertools import count
 from json import dumps
 from typing import Any
 
-from callgate.conversation.equipment import Equipment
 from callgate.conversation.feature import InjectedCall
+from callgate.conversation.feature_set import Equipment
 from callgate.conversation.intake import Intake, Refused
 from callgate.conversation.ports import Model
 from callgate.conversation.record import Record

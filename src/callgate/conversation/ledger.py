@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import takewhile
 from typing import Any, cast
 
-from callgate.conversation.view import AnswerText, History, View
+from callgate.conversation.view import AnswerText, View
 from callgate.core.call_ledger import CALL_FOLDS, EXECUTING, CallLedger
 from callgate.words import events
 from callgate.words.calls import CODES, Status
@@ -141,7 +141,7 @@ class Ledger(CallLedger):
         said = [each for each in since if each.id[:1] == "u" and each.id not in self.about]
         return [each for each in reversed(said) if each.id not in self.quoted]
 
-    def history(self) -> History:
+    def history(self) -> list[Message]:
         return self.view.history()
 
 

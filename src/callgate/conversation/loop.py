@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from callgate.conversation.allowance import Allowance
-from callgate.conversation.equipment import Equipment
 from callgate.conversation.feature import Reminder
+from callgate.conversation.feature_set import Equipment
 from callgate.conversation.injected import InjectedCalls, ProgramCalls
 from callgate.conversation.ports import Model
 from callgate.conversation.recovery import Recovery

@@ -12,7 +12,7 @@ from json import dumps, loads
 from typing import Any, cast, get_args
 
 from callgate.conversation.allowance import Price
-from callgate.conversation.equipment import Equipment
+from callgate.conversation.feature_set import Equipment
 from callgate.conversation.intake import Intake, Refused
 from callgate.conversation.ports import Drafted, Model
 from callgate.conversation.recovery import Recovery, Remedy, Repetition
@@ -190,7 +190,7 @@ class MessageReader:
         note = f"{name} writes calls as text; Callgate reads them from its answers"
         if not is_code and note not in noted and not any(mark in text for mark in WRITTEN_MARKS):
             return
-        from callgate.conversation.accepted_calls import accept_written_calls  # few models write calls
+        from callgate.conversation.written_calls import accept_written_calls  # few models write calls
 
         found = accept_written_calls(text, request, self._kit.toolbox, self.model.abilities, observed=note in noted)
         if isinstance(found, UnmadeCall):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
-from callgate.conversation.equipment import Equipment
+from callgate.conversation.feature_set import Equipment
 from callgate.conversation.injected import InjectedCalls, InjectedMessage
 from callgate.conversation.intake import call_part
 from callgate.conversation.message_reader import MessageReader, spent_by, with_text

@@ -6,44 +6,15 @@ in requests. Valid messages are unchanged, so that prompt caches stay valid.
 ``AnswerText`` collects the answer of a run.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from itertools import islice
 from operator import is_
-from typing import cast, overload
+from typing import cast
 
 from callgate.words.messages import CallPart, Content, Message, Part, ResultPart, Text
 
 REMOVED = Message("removed", "user", (Text("(Earlier messages of this conversation were removed.)"),))
 NO_RESULT = (Text("No result of this call is recorded. It may have run: check before repeating it."),)
-
-
-class History(Sequence[Message]):
-    """A read-only view of the first messages of a list. The list is not copied, so a long history costs nothing
-    extra."""
-
-    __slots__ = ("_length", "_messages")
-
-    def __init__(self, messages: list[Message]) -> None:
-        self._messages = messages
-        self._length = len(messages)
-
-    def __len__(self) -> int:
-        return self._length
-
-    def __iter__(self) -> Iterator[Message]:
-        return islice(self._messages, self._length)
-
-    @overload
-    def __getitem__(self, index: int) -> Message: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Message]: ...
-    def __getitem__(self, index: int | slice) -> Message | list[Message]:
-        if isinstance(index, slice):
-            return [self._messages[i] for i in range(*index.indices(self._length))]
-        if not -self._length <= index < self._length:
-            raise IndexError(index)
-        return self._messages[index if index >= 0 else self._length + index]
 
 
 class Step:
@@ -124,10 +95,10 @@ class View:
         self.changed_at = len(self.messages)
         self.changes += 1
 
-    def history(self) -> History:
+    def history(self) -> list[Message]:
         """Return the messages for a request in a valid order. The returned history does not change later."""
         if self._is_valid and not self._wanted:
-            return History(self._sent)
+            return list(self._sent)
         if self._is_valid:
             self._repair()
         steps = self._steps
@@ -139,7 +110,7 @@ class View:
         if settled < len(steps):
             sent = list(sent)
             self._send(steps[-1], sent)
-        return History(sent if sent or not self.messages else [REMOVED])
+        return list(sent) if sent or not self.messages else [REMOVED]
 
     def _follows(self, message: Message) -> bool:
         """Append the message and return True if the message needs no repair. This is the fast path."""
@@ -177,7 +148,7 @@ class View:
             self._pair(message)
 
     def _reset_sent(self) -> None:
-        self._sent = []  # a new list: earlier History objects keep the old one
+        self._sent = []
         self._done = 0  # the number of steps in the list
 
     # ---- which result belongs to which call ---------------------------------------------------------------------

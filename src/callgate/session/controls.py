@@ -76,14 +76,16 @@ class SessionControls:
     async def recap(self) -> str:
         """Return a summary of the work in at most 40 words, written by the cheap model. Raise UsageError if the
         session has no messages, and ModelError if the model fails."""
-        from callgate.compaction.plain_request import UnusedAnswers  # seldom used
-        from callgate.compaction.summaries import recap_of
+        from callgate.compaction.summaries import (
+            UnusedAnswers,  # seldom used
+            recap_of,
+        )
 
         messages = tuple(self._record.ledger.messages)
         if not messages:
             raise UsageError("There are no messages to recap yet.")
         paid = UnusedAnswers("recap", self._record, self.host.clock, self._opened.price)
-        return await recap_of(messages, self._opened.cheap or self._work.answerer, paid)
+        return await recap_of(messages, self._opened.cheap or self._work.equipment.model, paid)
 
     def note(self, text: str) -> None:
         """Write a note for the user as a Noted event. Do nothing if the session is closed."""
@@ -110,7 +112,7 @@ class SessionControls:
     @property
     def window(self) -> int | None:
         """The size of the model's context window in tokens; None if it is unknown."""
-        return self._work.window
+        return self._work.equipment.model.abilities.context_tokens
 
     @property
     def effort_in_force(self) -> EffortInForce:
@@ -120,7 +122,7 @@ class SessionControls:
     @property
     def efforts(self) -> tuple[Effort, ...]:
         """The effort levels that the model supports, lowest first."""
-        return self._work.answerer.abilities.efforts
+        return self._work.equipment.model.abilities.efforts
 
     @property
     def open_spent(self) -> Spent | None:

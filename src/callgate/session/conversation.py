@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast, overload
 
-from callgate.conversation.equipment import Equipment
 from callgate.conversation.feature import FeaturePart, OpenSession
+from callgate.conversation.feature_set import Equipment
 from callgate.conversation.injected import CLOSED
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.ports import Model
@@ -121,7 +121,7 @@ class Conversation:
     @property
     def model(self) -> str:
         """The name of the model that answers the next request."""
-        return self._work.model
+        return self._work.equipment.model.name
 
     @property
     def questions(self) -> tuple[Question, ...]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from callgate.conversation.allowance import Allowance, budget_in
-from callgate.conversation.equipment import Equipment
+from callgate.conversation.feature_set import Equipment
 from callgate.conversation.injected import ProgramCalls
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.loop import Loop
@@ -74,6 +74,7 @@ class Work:
     """The work of one session. It runs one task at a time: the loop, or an edit between turns.
 
     status   the status of the session
+    notes    notes for the user, which the first work writes as Noted events
     record   the record of the session
     loop     the running loop; None if no loop is running
     calls    the calls of programs
@@ -90,7 +91,7 @@ class Work:
         self.record = self._record = equipment.record
         self._now = equipment.host.clock.now
         self._limits = limits
-        self._notes = notes
+        self.notes = notes
         self._history = history
         self._beside = TaskSet(lambda: self.set_status(self._own_status))
         self.status: events.SessionStatus = self._at_rest()
@@ -141,23 +142,6 @@ class Work:
     def loop_of_events(self) -> asyncio.AbstractEventLoop | None:
         """The asyncio event loop of the current work; None without current work."""
         return None if self._task is None else self._task.get_loop()
-
-    @property
-    def answerer(self) -> Model:
-        """The model of the next request."""
-        return self.equipment.model
-
-    @property
-    def model(self) -> str:
-        return self.equipment.model.name
-
-    @property
-    def window(self) -> int | None:
-        return self.equipment.model.abilities.context_tokens
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return self._notes
 
     @property
     def open_spent(self) -> Spent | None:
@@ -267,7 +251,7 @@ class Work:
 
     def warn(self, text: str) -> None:
         """Add a note for the user. The first work writes it as a Noted event."""
-        self._notes = (*self._notes, text)
+        self.notes = (*self.notes, text)
 
     def run_between(self, name: str, work: Coroutine[Any, Any, str | None]) -> str | None:
         """Run an edit as the current task. Return None, or the reason if another task is running."""
@@ -440,7 +424,7 @@ class Work:
         return refusal is None
 
     def _write_notes(self) -> None:
-        notes, self._notes = self._notes, ()
+        notes, self.notes = self.notes, ()
         for note in notes:
             self._record.write(events.Noted(self._now(), note, "warning"))
 

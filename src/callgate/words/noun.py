@@ -12,9 +12,8 @@ from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass
 from inspect import Signature, get_annotations, signature
 from operator import attrgetter
-from typing import Any, ParamSpec, TypeVar, cast, dataclass_transform
+from typing import Any, TypeVar, cast, dataclass_transform
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -71,17 +70,11 @@ class _Factory:
 _FACTORY = _Factory()
 
 
-def maker(cls: Callable[P, T]) -> Callable[P, T]:
-    """Return the constructor of a noun as a plain function. A call of this function is two to four times faster than
-    a call of the class. Used for nouns that every call creates."""
-    return _constructor(cast("type[Any]", cls), {"_kind": cls})
-
-
-def _constructor(cls: type[Any], known: dict[str, Any] | None = None) -> Callable[..., Any]:
+def _constructor(cls: type[Any]) -> Callable[..., Any]:
     twin = type(cls.__name__, (), {"__slots__": cls.__slots__})
-    parameters = ["_kind"] if known is None else []
+    parameters = ["_kind"]
     lines = ["_made = _twin()"]
-    known = {"_twin": twin, "_FACTORY": _FACTORY, **(known or {})}
+    known: dict[str, Any] = {"_twin": twin, "_FACTORY": _FACTORY}
     for name in cls.__slots__:
         value: str = name
         default: Any = cls._noun_defaults.get(name, MISSING)

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable
 from typing import Any, get_args
 
-from callgate.conversation.equipment import Equipment
 from callgate.conversation.feature import (
     REMINDER_PHASES,
     Feature,
@@ -13,7 +12,7 @@ from callgate.conversation.feature import (
     InjectedCall,
     OpenSession,
 )
-from callgate.conversation.feature_set import FeatureSet
+from callgate.conversation.feature_set import Equipment, FeatureSet
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal, Record
 from callgate.conversation.reminders import remind

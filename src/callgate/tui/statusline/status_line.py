@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 from unicodedata import category
 
-from callgate.assembly.status_command import TIME_LIMIT, Finished, StatusCommand
+from callgate.assembly.settings import TIME_LIMIT, Finished, StatusCommand
 from callgate.config import Config, load_config
 from callgate.core.ports import Clock, Timer
 from callgate.tui.statusline.status_payload import StatusTotals, payload, payload_bytes
