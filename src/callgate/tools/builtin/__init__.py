@@ -7,15 +7,16 @@ Other tools stage actions with ``callgate.tools.staging.stage`` and the option `
 added together with the first tool that stages actions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Unpack
 
 from callgate.words.errors import UsageError
 
 if TYPE_CHECKING:
     from callgate.core.ports import Tool
+    from callgate.tools.tool import FunctionTool, ToolOptions
 
 BUILTIN: Mapping[str, str] = {
     "ApplyPatch": "apply_patch.apply_patch",
@@ -58,6 +59,18 @@ def _made(name: str) -> "Tool":
     module, _, factory = BUILTIN[name].partition(".")
     made: Tool = getattr(import_module(f"{__name__}.{module}"), factory)()
     return made
+
+
+def builtin_tool(fn: Callable[..., Any], **options: "Unpack[ToolOptions]") -> "FunctionTool[Any]":
+    """Make the built-in tool of a function: the function ``task_output`` becomes the tool ``TaskOutput``, which
+    ``task_output.md`` describes. Tool search does not defer the tool unless ``always_loaded`` is False."""
+    from callgate.tools.tool import ToolOptions, tool
+
+    name = "".join(map(str.capitalize, fn.__name__.split("_")))
+    usual: ToolOptions = {"name": name, "always_loaded": True}
+    if "description" not in options:
+        usual["description"] = prompt_text(f"{fn.__name__}.md")
+    return tool(fn, **{**usual, **options})
 
 
 def prompt_text(name: str) -> str:

@@ -5,9 +5,9 @@ from typing import Any
 
 from callgate.changes.patch import from_patch, patch_paths
 from callgate.core.ports import Run
-from callgate.tools.builtin import prompt_text
+from callgate.tools.builtin import builtin_tool
 from callgate.tools.files.file_changes import applied_result, content_before
-from callgate.tools.tool import FunctionTool, tool
+from callgate.tools.tool import FunctionTool
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet
 
@@ -27,16 +27,12 @@ def apply_patch() -> FunctionTool[Any]:
         """
         return applied_result(run, "Applied the patch")
 
-    return tool(
+    return builtin_tool(
         apply_patch,
-        name="ApplyPatch",
         aliases=["apply_patch"],
-        description=prompt_text("apply_patch.md"),
         title="Apply a patch",
         icon="edit",
         effects="mutating",
         writes=lambda a: patch_paths(a.patch),
         preview=preview,
-        always_loaded=True,
-        search_hint="apply a diff to many files, create, rename and delete files",
     )

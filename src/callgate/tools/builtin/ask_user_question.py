@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
 from callgate.core.ports import Run
-from callgate.tools.builtin import prompt_text
-from callgate.tools.tool import FunctionTool, tool
+from callgate.tools.builtin import builtin_tool
+from callgate.tools.tool import FunctionTool
 from callgate.words.calls import Result
 from callgate.words.decisions import AskedField, AskedOption, FieldAnswer
 from callgate.words.errors import ToolFailure
@@ -71,10 +71,8 @@ def ask_user_question() -> FunctionTool[Any]:
         told = "\n\n".join(f"{asked.question}\n{_in_words(answer)}" for asked, answer in pairs)
         return Result((Text(told),))
 
-    return tool(
+    return builtin_tool(
         ask_user_question,
-        name="AskUserQuestion",
-        description=prompt_text("ask_user_question.md"),
         title="Ask a question",
         icon="ask",
         label=lambda a: a.questions[0].question,
@@ -82,8 +80,6 @@ def ask_user_question() -> FunctionTool[Any]:
         locks=shared,
         requires_interaction=True,
         asks=lambda a: [_field(each) for each in a.questions],
-        always_loaded=True,
-        search_hint="question to the user with choices",
     )
 
 

@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from callgate.core.ports import Run
 from callgate.host.threads import in_thread, threads_of
-from callgate.tools.builtin import prompt_text
+from callgate.tools.builtin import builtin_tool
 from callgate.tools.staging import stage
 from callgate.tools.structural.scan_types import STANDARD, Op, ScanLimits, ScanScope
-from callgate.tools.tool import FunctionTool, tool
+from callgate.tools.tool import FunctionTool
 from callgate.words.calls import Result
 from callgate.words.traits import reads
 
@@ -69,16 +69,15 @@ def ast_edit() -> FunctionTool[Any]:
             stage(made.changes.label, made.changes, source_tool_name=NAME, details=result.details)
         return result
 
-    return tool(
+    return builtin_tool(
         ast_edit,
-        name=NAME,
         aliases=["ast_edit"],
-        description=prompt_text("ast_edit.md"),
         title="Rewrite code",
         icon="edit",
         label=lambda a: a.ops[0].pattern,
         effects="none",
         stages=True,
         locks=lambda a: reads(*(a.paths or ["."])),
+        always_loaded=False,
         search_hint="structural code rewrite by syntax pattern, codemod, rename across files",
     )

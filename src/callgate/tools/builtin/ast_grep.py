@@ -9,10 +9,9 @@ from typing import Annotated
 from pydantic import Field
 
 from callgate.core.ports import Run
-from callgate.tools.builtin import prompt_text
+from callgate.tools.builtin import builtin_tool
 from callgate.tools.ripgrep.excluded_files import ExcludedFiles, SearchRules, SearchTool
 from callgate.tools.structural.scan_types import ScanLimits, ScanScope
-from callgate.tools.tool import tool
 from callgate.words.calls import Result
 from callgate.words.messages import Text
 from callgate.words.traits import reads
@@ -58,16 +57,15 @@ def ast_grep() -> SearchTool:
         result, notes = search_result(found), "".join(left_out.notes(""))
         return replace(result, content=(*result.content, Text(notes.strip()))) if notes else result
 
-    made = tool(
+    made = builtin_tool(
         ast_grep,
-        name="AstGrep",
         aliases=["ast_grep"],
-        description=prompt_text("ast_grep.md"),
         title="Search code",
         icon="search",
         label="pattern",
         effects="none",
         locks=lambda a: reads(*(a.paths or ["."])),
+        always_loaded=False,
         search_hint="structural code search by syntax pattern",
     )
     return SearchTool(made, rules)

@@ -17,10 +17,10 @@ from callgate import shell
 from callgate.core.capabilities import SessionFacts, ToolFacts
 from callgate.core.ports import Run
 from callgate.host.ports import Confinement
-from callgate.tools.builtin import prompt_text
+from callgate.tools.builtin import builtin_tool
 from callgate.tools.commands.command_call import BashSettings, CommandCall
 from callgate.tools.session_state import WORKING_FOLDER
-from callgate.tools.tool import FunctionTool, tool
+from callgate.tools.tool import FunctionTool
 from callgate.tools.toolbox import Named
 from callgate.words.calls import Accepted, Rejected, Result
 from callgate.words.declared import Given
@@ -124,7 +124,7 @@ def _split(arguments: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
 
 
 def _declared() -> FunctionTool[Any]:
-    def run_command(
+    def bash(
         command: Annotated[str, Field(min_length=1)],
         timeout: float | None = None,
         description: str = "",
@@ -139,11 +139,9 @@ def _declared() -> FunctionTool[Any]:
             run_in_background: come back at once with the id of a background task
         """
 
-    return tool(
-        run_command,
-        name=NAME,
+    return builtin_tool(
+        bash,
         aliases=["bash"],
-        description=prompt_text("bash.md"),
         title="Run a command",
         icon="run",
         command="command",
@@ -152,6 +150,4 @@ def _declared() -> FunctionTool[Any]:
         locks=_locks,
         timeout=lambda a: _seconds(a.timeout) + _LEEWAY,
         cascade=True,
-        always_loaded=True,
-        search_hint="run a shell command, program, test or build in a terminal",
     )

@@ -7,10 +7,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from callgate.changes.edits import TextReplacement, from_edits
 from callgate.core.ports import Run
-from callgate.tools.builtin import prompt_text
+from callgate.tools.builtin import builtin_tool
 from callgate.tools.files.file_changes import applied_result, content_before, workspace_path
 from callgate.tools.files.read_marks import marks_of
-from callgate.tools.tool import FunctionTool, tool
+from callgate.tools.tool import FunctionTool
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet
 from callgate.words.errors import ToolFailure
@@ -67,18 +67,7 @@ def edit() -> FunctionTool[Any]:
         loose = "" if run.changes is None else run.changes.label.removeprefix(f"edit {run.changes.files[0].path}")
         return applied_result(run, f"Edited {file_path}{loose}")
 
-    return tool(
-        edit,
-        name="Edit",
-        description=prompt_text("edit.md"),
-        title="Edit a file",
-        icon="edit",
-        effects="mutating",
-        writes="file_path",
-        preview=preview,
-        always_loaded=True,
-        search_hint="replace text in a file, search and replace, change lines",
-    )
+    return builtin_tool(edit, title="Edit a file", icon="edit", effects="mutating", writes="file_path", preview=preview)
 
 
 def _wanted(

@@ -5,9 +5,8 @@ from typing import Annotated
 from pydantic import Field
 
 from callgate.core.ports import Run
-from callgate.tools.builtin import prompt_text
+from callgate.tools.builtin import builtin_tool
 from callgate.tools.ripgrep.excluded_files import ExcludedFiles, SearchRules, SearchTool
-from callgate.tools.tool import tool
 from callgate.words.calls import Result
 from callgate.words.messages import Text
 
@@ -55,18 +54,14 @@ def glob() -> SearchTool:
         text += "".join(left_out.notes(place.lead)) + replaced_note(replaced)
         return Result((Text(text),), details={"files": len(fitting), "engine": place.engine.mode})
 
-    made = tool(
+    made = builtin_tool(
         glob,
-        name="Glob",
-        description=prompt_text("glob.md"),
         title="Find files",
         icon="search",
         label="pattern",
         effects="none",
         reads=lambda a: _start(a.pattern, a.path),
         timeout=60,
-        always_loaded=True,
-        search_hint="find files by name pattern, list files",
     )
     return SearchTool(made, rules)
 

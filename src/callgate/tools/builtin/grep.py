@@ -5,9 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from callgate.core.ports import Run
-from callgate.tools.builtin import prompt_text
+from callgate.tools.builtin import builtin_tool
 from callgate.tools.ripgrep.excluded_files import ExcludedFiles, SearchRules, SearchTool
-from callgate.tools.tool import tool
 from callgate.words.calls import Result
 from callgate.words.messages import Text
 
@@ -84,10 +83,8 @@ def grep() -> SearchTool:
         details = {"files": len(files), "matches": sum(each.count for each in files), "engine": place.engine.mode}
         return Result((Text(text),), details=details)
 
-    made = tool(
+    made = builtin_tool(
         grep,
-        name="Grep",
-        description=prompt_text("grep.md"),
         title="Search in files",
         icon="search",
         label="pattern",
@@ -95,7 +92,5 @@ def grep() -> SearchTool:
         reads="path",
         timeout=60,
         max_result_chars=RESULT,
-        always_loaded=True,
-        search_hint="search file contents by regular expression, ripgrep",
     )
     return SearchTool(made, rules)

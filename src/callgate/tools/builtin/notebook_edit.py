@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 from callgate.changes.text import read_text, write_text
 from callgate.core.ports import Run
-from callgate.tools.builtin import prompt_text
+from callgate.tools.builtin import builtin_tool
 from callgate.tools.files.file_changes import applied_result, content_before, workspace_path
 from callgate.tools.files.file_kinds import cell_id, cells_of
 from callgate.tools.files.read_marks import marks_of
-from callgate.tools.tool import FunctionTool, tool
+from callgate.tools.tool import FunctionTool
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure
@@ -70,15 +70,14 @@ def notebook_edit() -> FunctionTool[Any]:
         done = {"replace": "Replaced", "insert": "Inserted", "delete": "Deleted"}[edit_mode]
         return applied_result(run, f"{done} a cell of {notebook_path}")
 
-    return tool(
+    return builtin_tool(
         notebook_edit,
-        name="NotebookEdit",
-        description=prompt_text("notebook_edit.md"),
         title="Edit a notebook",
         icon="edit",
         effects="mutating",
         writes="notebook_path",
         preview=preview,
+        always_loaded=False,
         search_hint="jupyter notebook ipynb cells replace insert delete",
     )
 

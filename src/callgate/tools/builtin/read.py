@@ -13,9 +13,9 @@ from callgate.changes.text import TextLines, read_lines
 from callgate.core.ports import Run
 from callgate.host.environment import holds_git_settings, without_credentials
 from callgate.host.ports import Files, FileStatus, files_of
-from callgate.tools.builtin import prompt_text
+from callgate.tools.builtin import builtin_tool
 from callgate.tools.files.read_marks import ReadMark, Span, holds, joined, marks_of
-from callgate.tools.tool import FunctionTool, tool
+from callgate.tools.tool import FunctionTool
 from callgate.words.calls import Result
 from callgate.words.changes import digest
 from callgate.words.errors import ToolFailure
@@ -53,17 +53,8 @@ def read() -> FunctionTool[Any]:
             return _instead(files, file_path, failure)
         return _shown(run, file_path, data, offset, limit, pages)
 
-    return tool(
-        read,
-        name="Read",
-        description=prompt_text("read.md"),
-        title="Read a file",
-        icon="read",
-        effects="none",
-        reads="file_path",
-        max_result_chars=RESULT,
-        always_loaded=True,
-        search_hint="open a file, show lines, view an image, list a folder",
+    return builtin_tool(
+        read, title="Read a file", icon="read", effects="none", reads="file_path", max_result_chars=RESULT
     )
 
 

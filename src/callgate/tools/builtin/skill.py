@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from pydantic import StringConstraints
 
-from callgate.tools.builtin import prompt_text
+from callgate.tools.builtin import builtin_tool, prompt_text
 from callgate.tools.skills import LARGEST, FoundSkills, SkillFolder, body_of, described, find_skills, skill_folders
-from callgate.tools.tool import FunctionTool, tool
+from callgate.tools.tool import FunctionTool
 from callgate.words.calls import Result
 from callgate.words.errors import ToolFailure
 from callgate.words.messages import Text
@@ -43,9 +43,8 @@ def skill(folders: Iterable[SkillFolder] | None = None) -> FunctionTool[Any]:
         text = body_of(meant, args)
         return Result((Text(f"Skill {meant.name}, folder {meant.path.parent}\n\n{text}"),))
 
-    return tool(
+    return builtin_tool(
         skill,
-        name="Skill",
         description=described(prompt_text("skill.md"), found),
         title="Use a skill",
         icon="read",
@@ -53,8 +52,6 @@ def skill(folders: Iterable[SkillFolder] | None = None) -> FunctionTool[Any]:
         effects="none",
         locks=shared,
         max_result_chars=LARGEST + 20_000,
-        always_loaded=True,
-        search_hint="instructions, playbook, how this project does it",
     )
 
 

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from callgate.core.ports import Run, wait_seconds
-from callgate.tools.builtin import prompt_text
-from callgate.tools.tool import FunctionTool, tool
+from callgate.tools.builtin import builtin_tool
+from callgate.tools.tool import FunctionTool
 from callgate.words.traits import shared
 
 LONGEST = 3_600.0
@@ -23,10 +23,8 @@ def sleep() -> FunctionTool[Any]:
         await wait_seconds(run.host.clock, seconds)
         return f"Waited {seconds:g} s."
 
-    return tool(
+    return builtin_tool(
         sleep,
-        name="Sleep",
-        description=prompt_text("sleep.md"),
         title="Wait",
         icon="think",
         label=lambda a: f"{a.seconds:g} s",
@@ -34,5 +32,6 @@ def sleep() -> FunctionTool[Any]:
         locks=shared,
         interrupt="cancel",
         repeats=True,
+        always_loaded=False,
         search_hint="wait, pause, delay",
     )

@@ -8,9 +8,9 @@ from pydantic import Field
 from callgate.core.ports import Run
 from callgate.host.tasks import BackgroundTask, tasks_of
 from callgate.host.threads import in_thread, threads_of
-from callgate.tools.builtin import prompt_text
+from callgate.tools.builtin import builtin_tool
 from callgate.tools.commands.command_output import MOST_CHARACTERS, readable
-from callgate.tools.tool import FunctionTool, tool
+from callgate.tools.tool import FunctionTool
 from callgate.words.calls import Result
 from callgate.words.messages import Text
 from callgate.words.traits import shared
@@ -51,11 +51,9 @@ def task_output() -> FunctionTool[Any]:
         details = {"task": task.id, "status": task.status, "cursor": cursor}
         return Result((Text(f"{text.rstrip()}\n{status}" if text else status),), details=details)
 
-    return tool(
+    return builtin_tool(
         task_output,
-        name="TaskOutput",
         aliases=["BashOutput"],
-        description=prompt_text("task_output.md"),
         title="Read a background task",
         icon="read",
         label=lambda a: a.id,
@@ -65,8 +63,6 @@ def task_output() -> FunctionTool[Any]:
         max_timeout=MOST_SECONDS + 30,
         interrupt="cancel",
         repeats=True,
-        always_loaded=True,
-        search_hint="output and status of a background task or command, list of background tasks",
     )
 
 

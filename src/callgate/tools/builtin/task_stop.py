@@ -4,9 +4,9 @@ from typing import Any
 
 from callgate.core.ports import Run
 from callgate.host.tasks import tasks_of
-from callgate.tools.builtin import prompt_text
+from callgate.tools.builtin import builtin_tool
 from callgate.tools.builtin.task_output import line_of
-from callgate.tools.tool import FunctionTool, tool
+from callgate.tools.tool import FunctionTool
 from callgate.words.traits import shared
 
 
@@ -26,11 +26,9 @@ def task_stop() -> FunctionTool[Any]:
         tasks.mark_reported(task)
         return f"Stopped: {line_of(task)}"
 
-    return tool(
+    return builtin_tool(
         task_stop,
-        name="TaskStop",
         aliases=["KillShell", "KillBash"],
-        description=prompt_text("task_stop.md"),
         title="Stop a background task",
         icon="run",
         label="id",
@@ -38,6 +36,4 @@ def task_stop() -> FunctionTool[Any]:
         locks=shared,
         timeout=60,
         needs_no_question=True,
-        always_loaded=True,
-        search_hint="stop, kill or end a background task or command",
     )

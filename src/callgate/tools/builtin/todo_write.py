@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from callgate.tools.builtin import prompt_text
+from callgate.tools.builtin import builtin_tool
 from callgate.tools.session_state import TODOS, TodoItem, TodoStatus, todos_of
-from callgate.tools.tool import FunctionTool, tool
+from callgate.tools.tool import FunctionTool
 from callgate.words.calls import Display, Result
 from callgate.words.messages import Text
 from callgate.words.traits import shared
@@ -47,10 +47,8 @@ def todo_write() -> FunctionTool[Any]:
         shown = Display("text", "\n".join(item.line for item in items), "To do")
         return Result((Text(_told(items)),), (shown,), context_update=update)
 
-    return tool(
+    return builtin_tool(
         todo_write,
-        name="TodoWrite",
-        description=prompt_text("todo_write.md"),
         title="Update the to-do list",
         icon="think",
         label=lambda a: next(
@@ -59,8 +57,6 @@ def todo_write() -> FunctionTool[Any]:
         effects="idempotent",
         locks=shared,
         own_state=True,
-        always_loaded=True,
-        search_hint="to-do list, track progress of tasks",
     )
 
 

@@ -10,8 +10,8 @@ from callgate._version import __version__
 from callgate.core.ports import Run
 from callgate.host.threads import in_thread, threads_of
 from callgate.policy.hosts import host_of, is_private, normal_host
-from callgate.tools.builtin import prompt_text
-from callgate.tools.tool import FunctionTool, tool
+from callgate.tools.builtin import builtin_tool
+from callgate.tools.tool import FunctionTool
 from callgate.words.calls import Result
 from callgate.words.errors import UsageError
 from callgate.words.traits import shared
@@ -50,15 +50,14 @@ def web_fetch(*, private: Collection[str] = (), seconds: float = SECONDS, most: 
         page = await in_thread(partial(fetch.run, url), on_cancel=fetch.stop, threads=threads)
         return await in_thread(partial(page_result, page), threads=threads)
 
-    return tool(
+    return builtin_tool(
         web_fetch,
-        name="WebFetch",
-        description=prompt_text("web_fetch.md"),
         title="Fetch a page",
         address="url",
         effects="none",
         locks=shared,
         timeout=seconds,
         interrupt="cancel",
+        always_loaded=False,
         search_hint="download a web page, read a URL, documentation online",
     )

@@ -5,10 +5,10 @@ from typing import Any
 from callgate.changes.edits import encoded
 from callgate.changes.text import TextForm, read_guessed
 from callgate.core.ports import Run
-from callgate.tools.builtin import prompt_text
+from callgate.tools.builtin import builtin_tool
 from callgate.tools.files.file_changes import applied_result, content_before, workspace_path
 from callgate.tools.files.read_marks import marks_of
-from callgate.tools.tool import FunctionTool, tool
+from callgate.tools.tool import FunctionTool
 from callgate.words.calls import Result
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure
@@ -44,15 +44,6 @@ def write() -> FunctionTool[Any]:
         created = run.changes is not None and run.changes.files[0].before is None
         return applied_result(run, f"{'Created' if created else 'Replaced'} {file_path}")
 
-    return tool(
-        write,
-        name="Write",
-        description=prompt_text("write.md"),
-        title="Write a file",
-        icon="edit",
-        effects="mutating",
-        writes="file_path",
-        preview=preview,
-        always_loaded=True,
-        search_hint="create or overwrite a file",
+    return builtin_tool(
+        write, title="Write a file", icon="edit", effects="mutating", writes="file_path", preview=preview
     )
