@@ -2,7 +2,7 @@
 
 import pytest
 
-from callgate.search.search_terms import spelled, stem, terms
+from callgate.search.query import spelled, stem, terms
 
 SPLIT = {
     "getWeatherForecast": {"get", "weath", "forecast", "getweatherforecast"},

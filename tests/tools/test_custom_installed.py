@@ -127,7 +127,8 @@ def test_what_a_workspace_brings_along_counts_only_with_trust(
     fake.points(a="fake_tools.whole")
     found = loaded(tmp_path, Installed(tmp_path, trusted))
     assert names(found) == (["greet"] if trusted else [])
-    assert [each.why for each in found.skipped] == ([] if trusted else ["it is in the workspace, which is not trusted"])
+    skipped = [] if trusted else ["it is in the workspace, which is not trusted"]
+    assert [each.text for each in found.skipped] == skipped
 
 
 def test_an_environment_inside_the_workspace_that_the_program_runs_in_counts(

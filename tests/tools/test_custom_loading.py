@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from callgate.tools.custom import Api, load_tools
-from callgate.tools.custom.tool_files import SkippedTools, ToolFolder
+from callgate.tools.custom.tool_files import Problem, ToolFolder
 from callgate.tools.staging import serving
 from callgate.tools.toolbox import Toolbox
 from tests.tools.custom_kit import Noting, Place, greeting, names, private_modules, problems, said
@@ -229,8 +229,8 @@ def test_of_a_folder_without_trust_no_file_is_even_opened(place: Place) -> None:
     _WATCHING.clear()
     assert [each for each in _WATCHED if "secret_name" in each[1]] == []
     assert loaded.skipped == (
-        SkippedTools(
-            str(place.path), "not trusted, so 2 files of tools did not run: see callgate trust show", "project"
+        Problem(
+            str(place.path), None, "not trusted, so 2 files of tools did not run: see callgate trust show", "project"
         ),
     )
     assert (loaded.tools, loaded.problems) == ((), ())
@@ -250,7 +250,7 @@ def test_only_the_contents_that_were_trusted_run(place: Place) -> None:
     known = [hashlib.sha256(text.encode()).hexdigest() for text in (shared, good, Path(user).read_text())]
     loaded = asyncio.run(load_tools([place.folder(contents=known)], Api(place.root)))
     assert names(loaded) == ["good"]
-    assert {(each.path, each.why) for each in loaded.skipped} == {
+    assert {(each.file, each.text) for each in loaded.skipped} == {
         (new, "changed since it was trusted, so it did not run"),
         (str(place.path / "_other.py"), "changed since it was trusted, so it did not run"),
     }

@@ -66,7 +66,7 @@ def test_what_a_person_wrote_counts_and_what_a_repository_brings_waits_for_trust
     desk.of_the_repository("theirs", "theirs")
     before = desk.load()
     assert names(before) == ["mine"]
-    assert [Path(each.path).name for each in before.skipped] == ["tools"]
+    assert [Path(each.file).name for each in before.skipped] == ["tools"]
     desk.trust()
     assert names(desk.load()) == ["mine", "theirs"]
 
@@ -78,7 +78,7 @@ def test_a_file_that_comes_after_the_yes_takes_the_trust_away(desk: Desk) -> Non
     assert names(desk.load()) == ["theirs"]
     desk.of_the_repository("later", "later")
     after = desk.load()
-    assert (names(after), [each.why for each in after.skipped]) == (
+    assert (names(after), [each.text for each in after.skipped]) == (
         [],
         ["not trusted, so 2 files of tools did not run: see callgate trust show"],
     )

@@ -8,8 +8,7 @@ import pytest
 from callgate.core.ports import Tool
 from callgate.host.tasks import BackgroundTask
 from callgate.testing import MemoryHost, settle
-from callgate.tools.builtin.task_output import task_output
-from callgate.tools.builtin.task_stop import task_stop
+from callgate.tools.builtin.task_output import task_output, task_stop
 from callgate.words.calls import Accepted, Rejected, Result
 from callgate.words.errors import ToolFailure
 from tests.tools.fake_run import FakeRun

@@ -18,8 +18,7 @@ import pytest
 from callgate import Answer, Session, ToolFailure, load_config
 from callgate.host.page_fetch import FetchedPage
 from callgate.testing import PlainRun, ScriptedModel, call, say, turn
-from callgate.tools.builtin.web_fetch import web_fetch
-from callgate.tools.page_text import page_result
+from callgate.tools.builtin.web_fetch import page_result, web_fetch
 from callgate.words.errors import UsageError
 from callgate.words.traits import shared
 from tests.tools.web_kit import HTML, Site, fetch, serving

@@ -67,7 +67,7 @@ def list_tools(config: Config) -> ToolList:
     rows += [ToolRow(each.feature.name, "feature", origin=each.origin) for each in features.features]
     for each in (*loaded.problems, *features.problems):
         rows += [ToolRow(each.file, "unavailable", origin=each.layer, why=_at(each.line, each.text))]
-    rows += [ToolRow(each.path, "unavailable", origin=each.layer, why=each.why) for each in loaded.skipped]
+    rows += [ToolRow(each.file, "unavailable", origin=each.layer, why=each.text) for each in loaded.skipped]
     kinds = ("core", "custom", "deferred", "feature", "unavailable")
     return ToolList(tuple(sorted(rows, key=lambda row: (kinds.index(row.kind), row.name))), search.use())
 

@@ -263,7 +263,7 @@ async def _custom(config: Config) -> tuple[Sequence[Tool], list[SettingsFault]]:
     from callgate.tools.custom import custom_tools  # only where there are any
 
     loaded = await custom_tools(config, taken=BUILTIN)
-    skipped = [SettingsFault(each.why, Origin(each.layer, each.path)) for each in loaded.skipped]
+    skipped = [SettingsFault(each.text, Origin(each.layer, each.file)) for each in loaded.skipped]
     return loaded.tools, [*map(_as_fault, loaded.problems), *skipped]
 
 

@@ -6,13 +6,14 @@ as for packages of tools: a package in an untrusted workspace is not used.
 
 from collections.abc import Callable
 from functools import partial
+from importlib.metadata import EntryPoint
 
 from callgate.config import Config
 from callgate.conversation.feature import Feature
 from callgate.host.threads import in_thread
 from callgate.policy.trust import Trusted
 from callgate.tools.custom.tool_files import Problem
-from callgate.tools.custom.tool_loader import PATIENCE, Installed, ToolEntryPoint, entry_points_of, in_time
+from callgate.tools.custom.tool_loader import PATIENCE, Installed, entry_points_of, in_time, label_of
 from callgate.words.errors import in_words
 from callgate.words.noun import noun
 
@@ -41,9 +42,8 @@ class LoadedFeatures:
 async def installed_features(config: Config) -> LoadedFeatures:
     """Import the features of all installed packages, each with a time limit. Return the features and the problems."""
     installed = Installed(config.root, trusted=isinstance(config.trust, Trusted))
-    points, skipped = await in_thread(partial(entry_points_of, installed, GROUP))
+    points, problems = await in_thread(partial(entry_points_of, installed, GROUP))
     found: dict[str, InstalledFeature] = {}
-    problems: list[Problem] = [Problem(each.path, None, each.why, each.layer) for each in skipped]
     for point in points:
         job: Callable[[], Feature | str] = partial(_load, point)
         feature = await in_time(job, PATIENCE)
@@ -52,16 +52,16 @@ async def installed_features(config: Config) -> LoadedFeatures:
         elif isinstance(feature, Feature) and feature.name in (*BUILTIN_FEATURES, *found):
             feature = f"a feature {feature.name!r} already exists"
         if isinstance(feature, str):
-            problems.append(Problem(point.file, None, f"the feature is ignored: {feature}", "installed"))
+            problems.append(Problem(label_of(point), None, f"the feature is ignored: {feature}", "installed"))
         else:
-            found[feature.name] = InstalledFeature(feature, point.file)
+            found[feature.name] = InstalledFeature(feature, label_of(point))
     return LoadedFeatures(tuple(found.values()), tuple(problems))
 
 
-def _load(entry: ToolEntryPoint) -> Feature | str:
+def _load(point: EntryPoint) -> Feature | str:
     """Import one feature and return it, or the reason for a failure. Never raises."""
     try:
-        value = entry.point.load()
+        value = point.load()
         made = value if isinstance(value, Feature) or not callable(value) else value()
     except BaseException as error:
         return in_words(error)

@@ -81,9 +81,8 @@ def _edited(text: str, edit: TextReplacement, form: TextForm, where: str) -> tup
     if not places:
         near = [] if mixed else fits(text, old, new)
         if len(near) != 1:
-            several = " It occurs at several places if the style of quotes and blanks at line ends are ignored." * bool(
-                near
-            )
+            told = " It occurs at several places if the style of quotes and blanks at line ends are ignored."
+            several = told if near else ""
             raise ToolFailure(f"{where}: the text to replace was not found.{several} {compared(text, old)}")
         (fit,) = near
         return text[: fit.start] + fit.new + text[fit.end :], 1, fit.differs

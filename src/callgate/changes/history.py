@@ -142,9 +142,8 @@ class ChangeHistory:
         try:
             append_line(self.file(kept.session, kept.number), _line(line))
         except OSError as error:
-            raise JournalError(
-                f"the new state of change {kept.name} cannot be stored: {error.strerror or error}"
-            ) from error
+            why = error.strerror or error
+            raise JournalError(f"the new state of change {kept.name} cannot be stored: {why}") from error
         return _with_line(kept, line)
 
     def all(self, session: str) -> list[Kept]:

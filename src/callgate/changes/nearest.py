@@ -102,11 +102,8 @@ def _but_for_blanks(lines: Sequence[str], asked: Sequence[str]) -> _Found:
             continue
         if [_bare(line) for line in lines[start : start + len(bare)]] == bare:
             differs = next((at for at, line in enumerate(asked, start) if lines[at] != line), start)
-            told = (
-                f"The text matches at line {start + 1} except for blanks: line {differs + 1} is "
-                f"{_quoted(lines[differs])}"
-            )
-            return told, start
+            there = f"line {differs + 1} is {_quoted(lines[differs])}"
+            return f"The text matches at line {start + 1} except for blanks: {there}", start
     return None
 
 

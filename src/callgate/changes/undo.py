@@ -38,6 +38,7 @@ class FileState:
 
 
 Read = Callable[[str], FileState | None]
+_Planned = tuple[FileChange, FileState | None]
 
 
 @noun
@@ -96,7 +97,7 @@ class _UndoState:
     def undo(self, inverse: ChangeSet) -> list[str]:
         """Plan the inverse of a change for all its files without a conflict, and return the conflicts."""
         problems: list[str] = []
-        ready: list[tuple[FileChange, FileState | None]] = []
+        ready: list[_Planned] = []
         for change in inverse.files:
             wanted = self._wanted(change)
             if isinstance(wanted, str):
@@ -144,9 +145,7 @@ class _UndoState:
             wanted = FileState(merged, wanted.mode)
         return wanted if wanted is None or wanted.mode is not None else replace(wanted, mode=now.mode)
 
-    def _blocked(
-        self, each: tuple[FileChange, FileState | None], ready: list[tuple[FileChange, FileState | None]]
-    ) -> str | None:
+    def _blocked(self, each: _Planned, ready: list[_Planned]) -> str | None:
         """Return a message if another file occupies the path of a file to restore, otherwise None."""
         change, wanted = each
         now = self._at(change.path)

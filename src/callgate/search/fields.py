@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, cast
 
-from callgate.search.search_terms import terms
+from callgate.search.query import terms
 from callgate.words.noun import nothing, noun
 
 # Weight and typical number of terms. Lengths are measured against what is typical, not against the average of an index:

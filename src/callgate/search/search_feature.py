@@ -190,8 +190,7 @@ def fits(tool: Tool, query: str) -> bool:
     """Return True if the query contains all words of the tool's name, or at least two words of its name, server, hint
     and first sentence. The check is needed because a search always has a best result, even if no tool matches."""
     from callgate.search.fields import ToolText, own_name  # loaded at the first search
-    from callgate.search.query import FAINT, read_words
-    from callgate.search.search_terms import terms
+    from callgate.search.query import FAINT, read_words, terms
 
     spec, hint = tool.spec, facts_of(tool).search_hint
     asked = {term for term, weight in read_words(query).weights.items() if weight >= FAINT}

@@ -132,10 +132,11 @@ class _Allowed:
         found = self._source.tools()
         if not same(found, self._seen):
             self._seen = found
-            self._left = tuple(
-                each for each in found if not any(self._hides(name, "") for name in (each.spec.name, *each.aliases))
-            )
+            self._left = tuple(each for each in found if not self._is_hidden(each))
         return self._left
+
+    def _is_hidden(self, tool: Tool) -> bool:
+        return any(self._hides(name, "") for name in (tool.spec.name, *tool.aliases))
 
 
 def same(some: Sequence[Tool], others: Sequence[Tool]) -> bool:

@@ -70,9 +70,8 @@ def definitions(found: Sequence[Tool]) -> list[Content]:
         left -= len(text)
         shown.append(Resource(f"{DEFINITION}{each.spec.name}", text, media_type="application/json"))
     if late:
-        shown.append(
-            Text(f"Also found, but too long to show here: {', '.join(late)}. To show one, search for select:NAME.")
-        )
+        told = f"Also found, but too long to show here: {', '.join(late)}."
+        shown.append(Text(f"{told} To show one, search for select:NAME."))
     return shown
 
 
@@ -163,9 +162,8 @@ class SearchExtraTools(_SearchTool):
         if query.names:
             found, texts, wrong = await in_thread(lambda: _selected(query.names, loaded, deferred))
             # A callable name that is not in the list may be added later, or is hidden from search.
-            missing = [
-                it if isinstance(it := self._tools.resolve(name, {}), Unknown) else Unknown(name) for name in wrong
-            ]
+            looked = [(name, self._tools.resolve(name, {})) for name in wrong]
+            missing = [found if isinstance(found, Unknown) else Unknown(name) for name, found in looked]
             texts += await in_thread(lambda: [each.sentence for each in missing])  # which compares many names
             return _answer(found, texts, deferred if missing else ())
         hits = await self.finder.find(query.words, arguments.get("max_results", _USUAL_RESULTS), query.required)
@@ -202,9 +200,8 @@ def _selected(
             wrong.append(name)
     texts = [loaded_already([*meant])] if meant else []
     if len(names) > _MOST_RESULTS:
-        texts.append(
-            f"Only the first {_MOST_RESULTS} names were looked up; {len(names) - _MOST_RESULTS} more were ignored."
-        )
+        more = len(names) - _MOST_RESULTS
+        texts.append(f"Only the first {_MOST_RESULTS} names were looked up; {more} more were ignored.")
     return [*found.values()], texts, wrong
 
 
@@ -303,12 +300,7 @@ class ToolFinder:
             del self._known[name]
         for each in self._new(tools):
             spec = self._known[each.spec.name] = each.spec
-            text = ToolText(
-                spec.name,
-                spec.description,
-                spec.parameters,
-                hint=facts_of(each).search_hint,
-            )
+            text = ToolText(spec.name, spec.description, spec.parameters, hint=facts_of(each).search_hint)
             with suppress(Exception):  # an unreadable schema: the tool is not found by search
                 self._index.put(text)
         self._seen = tools

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import nlargest
 
 from callgate.search.fields import COVERED_NAME, READ, ToolText, own_name, weigh_terms
-from callgate.search.query import FAINT, Asked, read_words, without_stops
-from callgate.search.search_terms import terms
+from callgate.search.query import FAINT, Asked, read_words, terms, without_stops
 from callgate.search.vectors import ToolVectors
 from callgate.words.noun import noun
 

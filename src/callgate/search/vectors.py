@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from callgate.search.fields import ToolText, own_name
-from callgate.search.query import sentences
-from callgate.search.search_terms import spelled
+from callgate.search.query import sentences, spelled
 
 EXTRA = "callgate[embeddings]"
 _TABLE = Path("weights", "l2_supercat_256.safetensors")

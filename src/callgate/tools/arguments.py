@@ -75,9 +75,7 @@ class Arguments:
         try:
             mended = cast(dict[str, Any], mending.mend(value))
         except TooManyRepairs:
-            return Rejected(
-                (f"$: got more than {MAX_REPAIRS} values to repair, expected values that match the schema",)
-            )
+            return Rejected((f"$: got more than {MAX_REPAIRS} values to repair, expected values that fit the schema",))
         if mending.repairs and self._schema.fits(mended):
             return Accepted(mended, (*repairs, *mending.repairs))
         return Rejected(tuple(mending.hinted(line) for line in self._schema.faults(mended)))

@@ -65,31 +65,27 @@ def _is_list_of(kind: type, value: Any) -> bool:
 
 
 _TIMEOUT = "a positive number of seconds or None"
-# Option → (field of Traits, what it may be, in words).
-_RULES: Mapping[str, tuple[str, Callable[[Any], bool], str]] = {
-    "effects": ("effects", lambda it: it in ("none", "idempotent", "mutating"), "none, idempotent or mutating"),
+# Option → (the condition on its value, in words).
+_RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    **dict.fromkeys(
+        ("cascade", "requires_interaction", "own_state", "needs_no_question", "repeats"),
+        (lambda it: isinstance(it, bool), "true or false"),
+    ),
+    "effects": (lambda it: it in ("none", "idempotent", "mutating"), "none, idempotent or mutating"),
     "locks": (
-        "declared_locks",
         lambda it: it is None or isinstance(it, Locks),
         "a value of reads(), writes() or another lock function",
     ),
-    "timeout": ("timeout", lambda it: it is None or _is_number(it), _TIMEOUT),
-    "interrupt": ("interrupt", lambda it: it in ("block", "cancel"), "block or cancel"),
-    "cascade": ("cascade", lambda it: isinstance(it, bool), "true or false"),
-    "max_result_chars": ("max_result_chars", lambda it: it is None or (type(it) is int and it > 0), "a positive int"),
-    "requires_interaction": ("requires_interaction", lambda it: isinstance(it, bool), "true or false"),
-    "own_state": ("own_state", lambda it: isinstance(it, bool), "true or false"),
-    "needs_no_question": ("needs_no_question", lambda it: isinstance(it, bool), "true or false"),
-    "repeats": ("repeats", lambda it: isinstance(it, bool), "true or false"),
-    "asks": ("asks", lambda it: _is_list_of(AskedField, it), "a list of AskedField"),
-    "choices_for_always": (
-        "choices_for_always",
-        lambda it: it is None or _is_list_of(Choice, it),
-        "a list of Choice",
-    ),
-    "icon": ("declared_icon", lambda it: it in ICONS, f"one of {', '.join(ICONS)}"),
-    "server": ("server", lambda it: isinstance(it, str), "the name of a server"),
+    "timeout": (lambda it: it is None or _is_number(it), _TIMEOUT),
+    "interrupt": (lambda it: it in ("block", "cancel"), "block or cancel"),
+    "max_result_chars": (lambda it: it is None or (type(it) is int and it > 0), "a positive int"),
+    "asks": (lambda it: _is_list_of(AskedField, it), "a list of AskedField"),
+    "choices_for_always": (lambda it: it is None or _is_list_of(Choice, it), "a list of Choice"),
+    "icon": (lambda it: it in ICONS, f"one of {', '.join(ICONS)}"),
+    "server": (lambda it: isinstance(it, str), "the name of a server"),
 }
+_FIELDS = {"locks": "declared_locks", "icon": "declared_icon"}
+"""Option → field of Traits, if their names differ."""
 # Option → its value if its function fails; the default of Traits for others.
 _MOST_CAREFUL: Mapping[str, Any] = {
     "effects": "mutating",
@@ -126,7 +122,7 @@ class DeclaredTraits:
                 constants[name] = value
         if self._most is not None and "timeout" not in self._functions:
             constants.setdefault("timeout", None)
-        self._constants = {_RULES[name][0]: self._checked(name, value) for name, value in constants.items()}
+        self._constants = {_FIELDS.get(name, name): self._checked(name, value) for name, value in constants.items()}
         if parts.get("writes") is not None and self._constants.get("effects") == "none":
             raise ToolDefinitionError(f'tool {tool!r}: it cannot have effects="none" and write files')
         self.declaration = Declaration(parts)
@@ -146,11 +142,11 @@ class DeclaredTraits:
         declared = UNDECLARED
         for name, function in self._functions.items():
             try:
-                found[_RULES[name][0]] = self._checked(name, function(given))
+                found[_FIELDS.get(name, name)] = self._checked(name, function(given))
             except Exception as error:
                 failed.append(f"{name} failed ({in_words(error)})")
                 if name in _MOST_CAREFUL:
-                    found[_RULES[name][0]] = _MOST_CAREFUL[name]
+                    found[_FIELDS.get(name, name)] = _MOST_CAREFUL[name]
                 elif name == "timeout":
                     found["timeout"] = self._most
         try:
@@ -162,7 +158,7 @@ class DeclaredTraits:
         return Traits(**found, declared=declared, failed=note)
 
     def _checked(self, name: str, value: Any) -> Any:
-        _field, fits, wanted = _RULES[name]
+        fits, wanted = _RULES[name]
         try:
             good = fits(value)
         except Exception:

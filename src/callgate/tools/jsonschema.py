@@ -13,7 +13,7 @@ Differences from the standard, most of which reject keys and values that a tool 
 Only local references are followed, and their number is limited.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from math import inf
 from typing import Any, TypeAlias, cast
@@ -171,9 +171,8 @@ class _Compiler:
             entries = keywords.schemas(keyword)
             setattr(node, name, tuple(child(each, keyword, at) for at, each in enumerate(entries)))
         node.properties = {key: child(each, "properties", key) for key, each in keywords.mapping("properties").items()}
-        node.dependent = {
-            key: child(each, "dependentSchemas", key) for key, each in keywords.mapping("dependentSchemas").items()
-        }
+        dependent = keywords.mapping("dependentSchemas").items()
+        node.dependent = {key: child(each, "dependentSchemas", key) for key, each in dependent}
         node.patterns = [
             (keywords.pattern(key, "patternProperties"), child(each, "patternProperties", key))
             for key, each in keywords.mapping("patternProperties").items()
@@ -339,9 +338,7 @@ class SchemaWalk:
             if sound or key not in node.known:
                 yield join("", key), f"unexpected key, expected only {only}"
 
-    def _unnamed(
-        self, node: SchemaNode, keys: Collection[str], value: dict[str, Any], *, sealed: bool
-    ) -> Collection[str]:
+    def _unnamed(self, node: SchemaNode, keys: Iterable[str], value: dict[str, Any], *, sealed: bool) -> Iterable[str]:
         """Return the keys of an object that no matching part of a closed schema names."""
         if node.open or (node.free and not sealed) or not keys:
             return ()
@@ -364,9 +361,8 @@ def _tagged(branches: list[SchemaNode], value: dict[str, Any]) -> list[SchemaNod
         tags = [branch.tags.get(key) for branch in branches]
         if any(tag is None for tag in tags):
             continue
-        meant = [
-            branch for branch, tag in zip(branches, tags, strict=True) if tag and key in value and value[key] in tag
-        ]
+        pairs = zip(branches, tags, strict=True) if key in value else ()
+        meant = [branch for branch, tag in pairs if tag and value[key] in tag]
         if 0 < len(meant) < len(branches):
             return meant
         every = list(dict.fromkeys(quote(choice) for tag in tags for choice in tag or ()))

@@ -34,11 +34,8 @@ class _Output:
     @property
     def instruction(self) -> str:
         """The text that is added to a prompt for the model."""
-        schema = json.dumps(self._schema, ensure_ascii=False)
-        return (
-            "When you are done, answer only with JSON, without other text. The JSON must match this JSON Schema: "
-            f"{schema}"
-        )
+        told = "When you are done, answer only with JSON, without other text. The JSON must match this JSON Schema: "
+        return told + json.dumps(self._schema, ensure_ascii=False)
 
     def repair(self, misfit: Misfit) -> str:
         """Return the text that is sent to the model after an answer that does not match."""

@@ -111,15 +111,13 @@ def _from_field(default: Any) -> bool:
     return isinstance(default, FieldInfo)
 
 
-def _adapter(
-    parameters: Sequence[Parameter], descriptions: Mapping[str, str]
-) -> tuple[Any, dict[str, Any]] | Exception:
+def _adapter(parameters: Sequence[Parameter], described: Mapping[str, str]) -> tuple[Any, dict[str, Any]] | Exception:
     from pydantic import ConfigDict, TypeAdapter
     from typing_extensions import TypedDict  # pydantic rejects that of typing before Python 3.12
 
     fields: dict[str, Any] = {}
     for each in parameters:
-        hint = _described(each, descriptions.get(each.name, ""))
+        hint = _described(each, described.get(each.name, ""))
         fields[each.name] = hint if each.default is MISSING or _from_field(each.default) else NotRequired[hint]
     make = cast(Any, TypedDict)
     try:

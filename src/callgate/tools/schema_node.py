@@ -34,13 +34,8 @@ class TextPattern:
     matches."""
 
     source: str
-    search: Callable[[str], bool]
+    fits: Callable[[str], bool]
     longest: int | None = None
-
-    @property
-    def fits(self) -> Callable[[str], bool]:
-        search, longest = self.search, self.longest
-        return search if longest is None else lambda text: len(text) <= longest and search(text)
 
 
 def compile_pattern(source: str) -> TextPattern:
@@ -57,7 +52,8 @@ def compile_pattern(source: str) -> TextPattern:
         backtracking = re.compile(_portable(source, python=True))
     except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(str(error)) from None
-    return TextPattern(source, lambda text: backtracking.search(text) is not None, _longest(source))
+    most = _longest(source)
+    return TextPattern(source, lambda text: len(text) <= most and backtracking.search(text) is not None, most)
 
 
 def _portable(source: str, *, python: bool = False) -> str:

@@ -80,17 +80,16 @@ def decode_utf8(raw: bytes, limits: JSONLimits = LIMITS) -> str:
         raise JSONFault("encoding", f"$: got the byte 0x{byte:02x} at {error.start}, expected valid UTF-8") from None
 
 
-def plain(value: Mapping[str, Any], limits: JSONLimits = LIMITS) -> dict[str, JSON]:
+def plain(value: Mapping[str, Any]) -> dict[str, JSON]:
     """Return a copy of an object made by writing it as JSON and parsing the JSON with the same limits."""
     try:
         text = json.dumps(value, ensure_ascii=False, default=_as_dict)
     except RecursionError:
         raise JSONFault("size", "$: got nesting too deep to parse") from None
     except (TypeError, ValueError) as error:
-        raise JSONFault(
-            "content", f"$: got an object that JSON cannot represent ({error}), expected JSON values"
-        ) from None
-    return cast(dict[str, JSON], parse(text, limits))
+        text = f"$: got an object that JSON cannot represent ({error}), expected JSON values"
+        raise JSONFault("content", text) from None
+    return cast(dict[str, JSON], parse(text))
 
 
 def _as_dict(value: Any) -> dict[Any, Any]:
@@ -145,12 +144,9 @@ def _whole(value: float) -> float:
 
 _Scan = Callable[[str, int], tuple[Any, int]]
 # A text no longer than MAX_DIGITS cannot hold a longer number, and the C scanner converts integers faster by itself.
-_decode: _Scan = cast(
-    Any, json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refused, parse_float=_number)
-).scan_once
-_decode_long: _Scan = cast(
-    Any, json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refused, parse_float=_number, parse_int=_integer)
-).scan_once
+_STRICT: Mapping[str, Any] = {"object_pairs_hook": _unique, "parse_constant": _refused, "parse_float": _number}
+_decode: _Scan = cast(Any, json.JSONDecoder(**_STRICT)).scan_once
+_decode_long: _Scan = cast(Any, json.JSONDecoder(**_STRICT, parse_int=_integer)).scan_once
 _ESCAPED_SURROGATE = late_pattern(r"\\u[dD][89a-fA-F]")
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.tools.structural.languages import LANGUAGES, language_named, language_of
+from callgate.tools.structural.scan_types import LANGUAGES, language_named, language_of
 from callgate.words.errors import ToolFailure
 from tests.rows import rows
 from tests.tools.structural.engine import PROGRAM

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from callgate.tools.structural.examination import FileResult, ScanRequest, examine
-from callgate.tools.structural.languages import LANGUAGES
-from callgate.tools.structural.scan_types import Op, ScanLimits
+from callgate.tools.structural.scan_types import LANGUAGES, Op, ScanLimits
 from callgate.tools.structural.source_walk import SourceFile
 from tests.rows import rows
 from tests.tools.structural import engine

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from callgate.host.local import LocalHost
 from callgate.tools.structural.examination import ScanRequest, examine
-from callgate.tools.structural.languages import language_of
 from callgate.tools.structural.scan import rewrite
-from callgate.tools.structural.scan_types import Cut, Match, Op, ScanLimits
+from callgate.tools.structural.scan_types import Cut, Match, Op, ScanLimits, language_of
 from callgate.tools.structural.source_walk import SourceFile
 from callgate.words.errors import ToolFailure
 from tests.rows import rows

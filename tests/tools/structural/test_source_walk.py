@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.tools.structural.languages import language_named
+from callgate.tools.structural.scan_types import language_named
 from callgate.tools.structural.source_walk import Walked, walk
 from callgate.words.errors import ToolFailure
 from tests.rows import rows

@@ -1,15 +1,14 @@
 """Makes a ChangeSet from a patch, for the tool ApplyPatch: a unified diff or the ``*** Begin Patch`` format.
 
-``begin_patch`` and ``unified_diff`` parse the two formats to the types of ``patch_parts``; ``placement`` applies their
-lines to the files.
+``begin_patch`` and ``unified_diff`` parse the two formats; ``placement`` has the types of a parsed patch, and applies
+its lines to the files.
 """
 
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable
 
 from callgate.changes.patch.begin_patch import FENCE, is_begun, read_begun
-from callgate.changes.patch.patch_parts import FilePatch, fault
-from callgate.changes.patch.placement import Effort, patched
+from callgate.changes.patch.placement import Effort, FilePatch, fault, patched
 from callgate.changes.patch.unified_diff import read_unified
 from callgate.changes.text import read_text, write_text
 from callgate.words.changes import ChangeSet, FileChange
@@ -41,9 +40,7 @@ def _parsed(text: str | bytes) -> list[FilePatch]:
     lines = _lines(text)
     first = next((at for at, line in enumerate(lines) if line.strip() and not line.startswith(FENCE)), None)
     if first is None:
-        raise fault(
-            1, "", "The patch is empty. Write a unified diff, or the format that begins with `*** Begin Patch`."
-        )
+        raise fault(1, "", "The patch is empty. Write a unified diff, or begin with `*** Begin Patch`.")
     return read_begun(lines, first) if is_begun(lines[first]) else read_unified(lines)
 
 
@@ -53,9 +50,8 @@ def _lines(text: str | bytes) -> list[bytes]:
             text = text.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError as error:
             line = text.count("\n", 0, error.start) + 1
-            raise fault(
-                line, "", "The text contains half of a character (a lone surrogate). Write the whole character."
-            ) from None
+            told = "The text contains half of a character (a lone surrogate). Write the whole character."
+            raise fault(line, "", told) from None
     lines = text.removeprefix(BOM_UTF8).split(b"\n")
     # A missing newline at the end has no meaning.
     return lines[:-1] if len(lines) > 1 and not lines[-1] else lines

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from callgate.changes.patch.patch_parts import Chunk, FilePatch, PatchLine, checked_path, fault, quoted
+from callgate.changes.patch.placement import Chunk, FilePatch, PatchLine, checked_path, fault, quoted
 from callgate.words.errors import ToolFailure
 
 FENCE = b"```"
@@ -32,9 +32,8 @@ def read_begun(lines: Sequence[bytes], at: int) -> list[FilePatch]:
         operations.append(reader.operation(header))
     for number, line in enumerate(lines[reader.at + 1 :], reader.at + 2):
         if line.strip() not in (b"", FENCE, b"EOF"):
-            raise fault(
-                number, "", f"{quoted(line)} comes after the end of the patch. Move this line before `*** End Patch`."
-            )
+            told = f"{quoted(line)} comes after the end of the patch. Move this line before `*** End Patch`."
+            raise fault(number, "", told)
     if not operations:
         told = "The patch names no file. Write `*** Add File: path`, `*** Update File: path` or the like."
         raise fault(reader.at, "", told)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from callgate.changes.patch.patch_parts import Action, Chunk, FilePatch, PatchLine, checked_path, fault, quoted
+from callgate.changes.patch.placement import Action, Chunk, FilePatch, PatchLine, checked_path, fault, quoted
 
 _HUNK = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _NO_NEWLINE = re.compile(rb"\\ .{9}")  # "\ No newline at end of file", in whatever language
@@ -33,11 +33,9 @@ def read_unified(lines: Sequence[bytes]) -> list[FilePatch]:
         else:
             reader.pass_over(found[-1].path if found else "")
     if not found:
-        told = (
-            f"The patch contains no change: `--- a/file`, `+++ b/file` and a hunk are missing. {_WRITE_NAMES}, and "
-            "hunks below them,"
-        )
-        raise fault(1, "", f"{told} or the format that begins with `*** Begin Patch`.")
+        told = "The patch contains no change: `--- a/file`, `+++ b/file` and a hunk are missing."
+        then = f"{_WRITE_NAMES}, and hunks below them, or the format that begins with `*** Begin Patch`."
+        raise fault(1, "", f"{told} {then}")
     return found
 
 
@@ -98,9 +96,8 @@ class _UnifiedReader:
         """Return the path before the change, and the path after the change if it is different. Return None in place
         of /dev/null."""
         if b"copy from" in headers or b"copy to" in headers:
-            raise fault(
-                line, _text(both), "Copies of files are not supported. Write the new file with all its lines instead."
-            )
+            told = "Copies of files are not supported. Write the new file with all its lines instead."
+            raise fault(line, _text(both), told)
         if b"rename from" in headers or b"rename to" in headers:
             source, target = (_unquoted(headers.get(word, b""), line) for word in (b"rename from", b"rename to"))
             if not source or not target:
@@ -110,11 +107,9 @@ class _UnifiedReader:
         if old is not None and new is not None:
             name = _shared_name(old, new)
             if name is None:
-                told = (
-                    f"The two names belong to different files: {quoted(old)} and {quoted(new)}. Name the same file "
-                    "twice;"
-                )
-                raise fault(line, "", f"{told} to rename it, write `diff --git`, `rename from` and `rename to`.")
+                told = f"The two names belong to different files: {quoted(old)} and {quoted(new)}."
+                then = "Name the same file twice; to rename it, write `diff --git`, `rename from` and `rename to`."
+                raise fault(line, "", f"{told} {then}")
         else:
             name = both or (old or b"").removeprefix(b"a/") or (new or b"").removeprefix(b"b/")
         return checked_path(name, line), None
@@ -161,9 +156,7 @@ class _UnifiedReader:
         for side in (b"+", b"-"):
             if not all(line.ended for line in [each for each in found if each.sign != side][:-1]):
                 told = "`\\ No newline at end of file` follows a line that is not the last one."
-                raise fault(
-                    start, path, f"{told} Put it only after the last line, once for the old and once for the new file."
-                )
+                raise fault(start, path, f"{told} Put it only after the last line of the old and of the new file.")
         return Chunk(start, tuple(found), at=at)
 
 

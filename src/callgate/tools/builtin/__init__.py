@@ -34,7 +34,7 @@ BUILTIN: Mapping[str, str] = {
     "Skill": "skill.skill",
     "Sleep": "sleep.sleep",
     "TaskOutput": "task_output.task_output",
-    "TaskStop": "task_stop.task_stop",
+    "TaskStop": "task_output.task_stop",
     "TodoWrite": "todo_write.todo_write",
     "WebFetch": "web_fetch.web_fetch",
     "Write": "write.write",
@@ -52,27 +52,21 @@ def builtin_tools(*names: str) -> tuple["Tool", ...]:
         close = close_names(unknown[0], ((name, ()) for name in BUILTIN), 1)
         hint = f"did you mean {close[0]}?" if close else f"the built-in tools are {', '.join(BUILTIN)}"
         raise UsageError(f"there is no built-in tool {', '.join(unknown)}; {hint}")
-    return tuple(_made(name) for name in names or BUILTIN)
-
-
-def _made(name: str) -> "Tool":
-    module, _, factory = BUILTIN[name].partition(".")
-    made: Tool = getattr(import_module(f"{__name__}.{module}"), factory)()
-    return made
+    rows = [BUILTIN[name].split(".") for name in names or BUILTIN]
+    return tuple(getattr(import_module(f"{__name__}.{module}"), factory)() for module, factory in rows)
 
 
 def builtin_tool(fn: Callable[..., Any], **options: "Unpack[ToolOptions]") -> "FunctionTool[Any]":
-    """Make the built-in tool of a function: the function ``task_output`` becomes the tool ``TaskOutput``, which
-    ``task_output.md`` describes. Tool search does not defer the tool unless ``always_loaded`` is False."""
+    """Make the built-in tool of a function: the function ``task_output`` becomes the tool ``TaskOutput``. Tool search
+    does not defer the tool unless ``always_loaded`` is False."""
     from callgate.tools.tool import ToolOptions, tool
 
     name = "".join(map(str.capitalize, fn.__name__.split("_")))
-    usual: ToolOptions = {"name": name, "always_loaded": True}
-    if "description" not in options:
-        usual["description"] = prompt_text(f"{fn.__name__}.md")
+    usual: ToolOptions = {"name": name, "description": prompt_text(name), "always_loaded": True}
     return tool(fn, **{**usual, **options})
 
 
 def prompt_text(name: str) -> str:
-    """Return the description of a tool for the model, from the file with this name."""
-    return Path(__file__).with_name(name).read_text(encoding="utf-8").strip()
+    """Return the description of a tool for the model from its file, such as ``task_output.md`` for TaskOutput."""
+    file = "".join(f"_{char.lower()}" if char.isupper() else char for char in name).removeprefix("_")
+    return Path(__file__).with_name(f"{file}.md").read_text(encoding="utf-8").strip()

@@ -103,10 +103,8 @@ class BashTool(Named):
         now = run.context.get(WORKING_FOLDER)
         if folder != now:
             self._context, self._last = None, now
-            text = (
-                f"Not run: another call changed the working folder to {now or run.host.normal('.')}. Send the call "
-                "again."
-            )
+            now = now or run.host.normal(".")
+            text = f"Not run: another call changed the working folder to {now}. Send the call again."
             return Result.failed("skipped", text, effects="none")
         known = self._identity[1] if self._identity is not None and self._identity[0] == folder else None
         call = CommandCall(self._settings, run, str(written["command"]), folder or run.host.normal("."), known)

@@ -70,13 +70,11 @@ def edit() -> FunctionTool[Any]:
     return builtin_tool(edit, title="Edit a file", icon="edit", effects="mutating", writes="file_path", preview=preview)
 
 
-def _wanted(
-    old: str | None, new: str | None, everywhere: bool, edits: Sequence[EditPart] | None
-) -> list[TextReplacement]:
+def _wanted(old: str | None, new: str | None, all: bool, edits: Sequence[EditPart] | None) -> list[TextReplacement]:
     if edits is not None:
         if old is not None or new is not None:
             raise ToolFailure("Pass either old_string and new_string, or edits, not both.")
         return [TextReplacement(each.old_string, each.new_string, all=each.replace_all) for each in edits]
     if old is None or new is None:
         raise ToolFailure("Pass old_string and new_string, or edits.")
-    return [TextReplacement(old, new, all=everywhere)]
+    return [TextReplacement(old, new, all)]

@@ -32,10 +32,10 @@ def glob() -> SearchTool:
             offset: how many to pass over first
         """
         from callgate.changes.diff import quoted
-        from callgate.tools.ripgrep.globs import name_filter, split_base
+        from callgate.tools.ignore_files import name_filter, split_base
         from callgate.tools.ripgrep.search_engine import SearchRequest
         from callgate.tools.ripgrep.search_root import search_root
-        from callgate.tools.ripgrep.search_run import replaced_note, rest_note, search, without_replaced
+        from callgate.tools.ripgrep.search_run import listed, replaced_note, search, without_replaced
 
         start, rest = split_base(_or_all(pattern), path)
         place = await search_root(run.host, start)
@@ -48,9 +48,8 @@ def glob() -> SearchTool:
 
         found = await search(run.host, place, request, wanted)
         fitting, replaced = await without_replaced(run.host, place, found.files, offset, head_limit)
-        shown = [quoted(place.lead + each.path) for each in fitting[offset : offset + head_limit]]
-        note = rest_note(offset, len(shown), len(fitting), "Files")
-        text = "\n".join([*shown, *([note] if note else [])]) or f"No file matches {pattern}."
+        text = listed(fitting, lambda each: quoted(place.lead + each.path), offset, head_limit)
+        text = text or f"No file matches {pattern}."
         text += "".join(left_out.notes(place.lead)) + replaced_note(replaced)
         return Result((Text(text),), details={"files": len(fitting), "engine": place.engine.mode})
 
@@ -72,6 +71,6 @@ def _or_all(pattern: str) -> str:
 
 
 def _start(pattern: str, path: str) -> str:
-    from callgate.tools.ripgrep.globs import split_base  # loaded at the first call
+    from callgate.tools.ignore_files import split_base  # loaded at the first call
 
     return split_base(_or_all(pattern), path)[0]

@@ -51,7 +51,7 @@ def grep() -> SearchTool:
             head_limit: how many lines or files to show
             offset: how many to pass over first
         """
-        from callgate.tools.ripgrep.globs import name_filter
+        from callgate.tools.ignore_files import name_filter
         from callgate.tools.ripgrep.search_engine import SearchRequest
         from callgate.tools.ripgrep.search_root import search_root
         from callgate.tools.ripgrep.search_run import SHOWN, replaced_note, search, without_replaced

@@ -97,10 +97,8 @@ class Notebook:
         if found is None or read is None:
             raise ToolFailure(f"{path} is not a supported notebook: its JSON has no list of cells.")
         text, self._form = read
-        self._numbers = _SpelledNumbers()
-        self._document: dict[str, Any] = json.loads(
-            text, parse_float=self._numbers.read_float, parse_int=self._numbers.read_int
-        )
+        numbers = self._numbers = _SpelledNumbers()
+        self._document: dict[str, Any] = json.loads(text, parse_float=numbers.read_float, parse_int=numbers.read_int)
         self._cells: list[dict[str, Any]] = self._document["cells"]
         self._end = "\n" if text.endswith("\n") else ""
         layouts = list(_layouts(text))

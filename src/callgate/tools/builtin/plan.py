@@ -67,9 +67,9 @@ class Planning(Protocol):
 class _PlanTool(SchemaTool):
     """A tool of plan mode. Its calls fail; ``for_plan_mode`` returns the tool that works in one session."""
 
-    def __init__(self, name: str, title: str, parameters: Mapping[str, Any], prompt: str) -> None:
+    def __init__(self, name: str, title: str, parameters: Mapping[str, Any]) -> None:
         facts = ToolFacts(title=title, always_loaded=True, stages=True, for_plan_mode=self._for_plan_mode)
-        super().__init__(ToolSpec(name, prompt_text(prompt), parameters), facts)
+        super().__init__(ToolSpec(name, prompt_text(name), parameters), facts)
         self._planning: Planning | None = None
 
     def _for_plan_mode(self, planning: Planning) -> Tool:
@@ -88,12 +88,7 @@ class EnterPlanMode(_PlanTool):
     """The tool EnterPlanMode. It only removes permissions, so it needs no approval."""
 
     def __init__(self) -> None:
-        super().__init__(
-            ENTER,
-            "Plan first",
-            {"type": "object", "properties": {}, "additionalProperties": False},
-            "enter_plan_mode.md",
-        )
+        super().__init__(ENTER, "Plan first", {"type": "object", "properties": {}, "additionalProperties": False})
 
     def traits(self, arguments: Mapping[str, Any]) -> Traits:
         return Traits("none", shared, declared_icon="think")
@@ -116,7 +111,7 @@ class ExitPlanMode(_PlanTool):
             "required": ["plan"],
             "additionalProperties": False,
         }
-        super().__init__(EXIT, "Present the plan", parameters, "exit_plan_mode.md")
+        super().__init__(EXIT, "Present the plan", parameters)
 
     def read(self, raw: str | Mapping[str, Any]) -> Accepted | Rejected:
         found = super().read(raw)

@@ -53,9 +53,8 @@ def read() -> FunctionTool[Any]:
             return _instead(files, file_path, failure)
         return _shown(run, file_path, data, offset, limit, pages)
 
-    return builtin_tool(
-        read, title="Read a file", icon="read", effects="none", reads="file_path", max_result_chars=RESULT
-    )
+    title = "Read a file"
+    return builtin_tool(read, title=title, icon="read", effects="none", reads="file_path", max_result_chars=RESULT)
 
 
 def _instead(files: Files, path: str, failure: ToolFailure) -> Result:

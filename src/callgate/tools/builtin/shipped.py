@@ -31,21 +31,17 @@ def shipped_tools(names: Iterable[str], **made: "Callable[[], Tool]") -> "list[S
     """Return the built-in tools with these names. ``made`` contains functions that make some of the tools with other
     settings; the specs of these tools are the default specs."""
     rows = load_specs()
-    return [_shipped(name, rows[name], made.get(name)) for name in names]
-
-
-def _shipped(name: str, row: Mapping[str, Any], make: "Callable[[], Tool] | None") -> "ShippedTool":
-    spec = ToolSpec(name, prompt_text(row["prompt"]), row["parameters"])
-    return ShippedTool(spec, row, make or (lambda: builtin_tools(name)[0]))
+    return [ShippedTool(name, rows[name], made.get(name)) for name in names]
 
 
 class ShippedTool:
     """A built-in tool that is loaded when more than its spec and its facts are needed."""
 
-    def __init__(self, spec: ToolSpec, row: Mapping[str, Any], make: "Callable[[], Tool]") -> None:
-        self.spec = spec
+    def __init__(self, name: str, row: Mapping[str, Any], make: "Callable[[], Tool] | None") -> None:
+        self.spec = ToolSpec(name, prompt_text(name), row["parameters"])
         self.aliases: tuple[str, ...] = tuple(row["aliases"])
         self.previews: bool = row["previews"]
+        self._row = row
         self._facts = ToolFacts(
             **row["facts"],
             general_traits=self._general_traits,
@@ -60,20 +56,14 @@ class ShippedTool:
 
     def __copy__(self) -> "ShippedTool":
         """Return the tool for another session. The copy loads the tool anew."""
-        copied = object.__new__(ShippedTool)
-        plans = self._facts.for_plan_mode is not None
-        vars(copied).update(vars(self), _session=None, _loaded=None)
-        copied._facts = replace(
-            self._facts,
-            general_traits=copied._general_traits,
-            for_plan_mode=copied._for_plan_mode if plans else None,
-        )
+        copied = ShippedTool(self.spec.name, self._row, self._make)
+        copied.spec = self.spec
         return copied
 
     def load(self) -> "Tool":
         """Return the loaded tool. May be called in any thread; loading a tool twice is harmless."""
         if self._loaded is None:
-            made = self._make()
+            made = self._make() if self._make else builtin_tools(self.spec.name)[0]
             if self._session is not None:
                 bind(made, self._session)
             self._loaded = made
@@ -130,14 +120,10 @@ def load_specs() -> dict[str, Any]:
 def specs_of_tools() -> dict[str, Any]:
     """Make all built-in tools and return the spec of each tool as data. Slow, because it imports pydantic and all
     tools."""
-    prompts = {file.name: file.read_text(encoding="utf-8").strip() for file in _FOLDER.glob("*.md")}
     rows: dict[str, Any] = {}
     for tool in builtin_tools():
-        # The description of Skill continues with the skills of this machine.
         facts = facts_of(tool)
-        fitting = [name for name, text in prompts.items() if tool.spec.description.startswith(text)]
         rows[tool.spec.name] = {
-            "prompt": max(fitting, key=lambda name: len(prompts[name])),
             "parameters": tool.spec.parameters,
             "aliases": list(tool.aliases),
             "previews": tool.previews,

@@ -23,9 +23,9 @@ def skill(folders: Iterable[SkillFolder] | None = None) -> FunctionTool[Any]:
     folders  the result of ``skill_folders``; by default only the folders in the home, because a project may be
              untrusted
     """
-    found = find_skills(
-        skill_folders(os.curdir, home=Path(os.path.expanduser("~")), project=False) if folders is None else folders
-    )
+    if folders is None:
+        folders = skill_folders(os.curdir, home=Path.home(), project=False)
+    found = find_skills(folders)
 
     def skill(
         skill: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)],
@@ -45,7 +45,7 @@ def skill(folders: Iterable[SkillFolder] | None = None) -> FunctionTool[Any]:
 
     return builtin_tool(
         skill,
-        description=described(prompt_text("skill.md"), found),
+        description=described(prompt_text("Skill"), found),
         title="Use a skill",
         icon="read",
         label="skill",
@@ -62,6 +62,4 @@ def _unknown(name: str, found: FoundSkills) -> str:
     if broken:
         return f"The skill {name} cannot be used: {broken[0]}"
     hint = f"Did you mean {', '.join(close)}?" if close else "The description of this tool lists the skills."
-    return (
-        f"There is no skill {name!r:.80}. {hint}" if names else f"There is no skill {name!r:.80}, and no other skill."
-    )
+    return f"There is no skill {name!r:.80}{f'. {hint}' if names else ', and no other skill.'}"

@@ -1,4 +1,4 @@
-"""The tool TaskOutput: returns the output of background tasks of every kind, and lists the tasks."""
+"""The tools TaskOutput and TaskStop: return the output of background tasks, list the tasks, stop a task."""
 
 from functools import partial
 from typing import Annotated, Any
@@ -90,3 +90,32 @@ def _read(task: BackgroundTask, since: int | None, tail: int | None) -> tuple[st
     if tail is not None:
         text = "\n".join(text.rstrip("\n").split("\n")[-tail:])
     return text, cursor
+
+
+def task_stop() -> FunctionTool[Any]:
+
+    async def task_stop(id: str, run: Run) -> str:
+        """Stop.
+
+        Args:
+            id: of the task
+        """
+        tasks = tasks_of(run.host)
+        task = tasks.get(id)
+        if task.status != "running":
+            return f"The task had already ended: {line_of(task)}"
+        await task.stop(run.host.clock)
+        tasks.mark_reported(task)
+        return f"Stopped: {line_of(task)}"
+
+    return builtin_tool(
+        task_stop,
+        aliases=["KillShell", "KillBash"],
+        title="Stop a background task",
+        icon="run",
+        label="id",
+        effects="idempotent",
+        locks=shared,
+        timeout=60,
+        needs_no_question=True,
+    )

@@ -23,9 +23,7 @@ def write() -> FunctionTool[Any]:
         else:
             read = read_guessed(before)
             if read is None:
-                raise ToolFailure(
-                    f"{file_path} is a binary file, and Write replaces only text files: choose another name."
-                )
+                raise ToolFailure(f"{file_path} is a binary file, and Write replaces only text: choose another name.")
             marks_of(run.host).require(run, file_path, before)
             form = read[1]
         after = encoded(content.removeprefix("\ufeff") if form.bom else content, form, path)

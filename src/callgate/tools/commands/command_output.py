@@ -82,10 +82,8 @@ class CommandOutput:
         if self._size <= len(self._head) + len(self._tail):
             whole = readable(bytes(self._head + self._tail))
             head, tail = (whole, "") if len(whole) <= most else (whole[:in_head], whole[-in_tail:])
-        where = (
-            f"the full text is in {file.path}" if not file.fault else f"the full text could not be stored: {file.fault}"
-        )
-        note = f"\n… the middle of {self._size:,} bytes is omitted; {where} …\n" if tail else ""
+        where = f"could not be stored: {file.fault}" if file.fault else f"is in {file.path}"
+        note = f"\n… the middle of {self._size:,} bytes is omitted; the full text {where} …\n" if tail else ""
         return head + note + tail, Artifact(file.path, file.size)
 
 

@@ -1,45 +1,28 @@
 """Exit codes that are not errors, such as 1 of grep, and exit codes that are the answer of a test or a search."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from callgate import shell
 from callgate.words.late_pattern import late_pattern
 
-_NO_MATCH = {1: "nothing matched"}
-_DIFFER = {1: "the contents differ"}
-_FALSE = {1: "the condition is false"}
-_MISSING = {1: "no such program", 127: "no such program"}
-MEANINGS: Mapping[str, Mapping[int, str]] = {
-    "[": _FALSE,
-    "[[": _FALSE,
-    "ag": _NO_MATCH,
-    "cmp": _DIFFER,
-    "command": _MISSING,
-    "diff": _DIFFER,
-    "egrep": _NO_MATCH,
-    "expr": {1: "the value is empty or 0"},
-    "false": _FALSE,
-    "fgrep": _NO_MATCH,
-    "git check-ignore": {1: "none of the paths is ignored"},
-    "git config": {1: "no such setting"},
-    "git diff": _DIFFER,
-    "git grep": _NO_MATCH,
-    "git merge-base": {1: "not an ancestor"},
-    "grep": _NO_MATCH,
-    "hash": _MISSING,
-    "pgrep": _NO_MATCH,
-    "pidof": _NO_MATCH,
-    "rg": _NO_MATCH,
-    "systemctl is-active": {3: "not active"},
-    "test": _FALSE,
-    "type": _MISSING,
-    "which": _MISSING,
-    "zgrep": _NO_MATCH,
+_OF_ONE = {
+    "nothing matched": ("ag", "egrep", "fgrep", "git grep", "grep", "pgrep", "pidof", "rg", "zgrep"),
+    "the contents differ": ("cmp", "diff", "git diff"),
+    "the condition is false": ("[", "[[", "false", "test"),
+    "no such program": ("command", "hash", "type", "which"),
+    "the value is empty or 0": ("expr",),
+    "none of the paths is ignored": ("git check-ignore",),
+    "no such setting": ("git config",),
+    "not an ancestor": ("git merge-base",),
 }
-"""Program, or program and subcommand → exit code → its meaning."""
-
+"""The meaning of exit code 1 → the programs, or programs with a subcommand, that return it."""
+MEANINGS = {
+    **{(program, 1): meaning for meaning, programs in _OF_ONE.items() for program in programs},
+    **{(program, 127): "no such program" for program in _OF_ONE["no such program"]},
+    ("systemctl is-active", 3): "not active",
+}
 _PASSES_ON = frozenset(("|", "|&", ";", "\n"))
 """Operators after which the exit code of the last command is the exit code of the whole command line."""
 _RARELY_FAIL = frozenset(("cd", "echo", "printf", "true", ":", "export", "set", "pwd"))
@@ -62,8 +45,7 @@ def meaning_of(command: str, code: int) -> str | None:
         return None
     name = last[0].rpartition("/")[2]
     second = next((word for word in last[1:] if not word.startswith("-")), "")
-    found = MEANINGS.get(f"{name} {second}") or MEANINGS.get(name) or {}
-    return found.get(code)
+    return MEANINGS.get((f"{name} {second}", code)) or MEANINGS.get((name, code))
 
 
 def _names(text: str) -> frozenset[str]:

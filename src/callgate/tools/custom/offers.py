@@ -198,9 +198,8 @@ def _function(value: object) -> Callable[..., Any]:
     if isinstance(value, type):
         raise ToolDefinitionError(f"the class {value.__name__} is not a tool: use an object of the class")
     if not callable(value):
-        raise ToolDefinitionError(
-            f"the result contains a {type(value).__name__}, which is neither a tool nor a function"
-        )
+        kind = type(value).__name__
+        raise ToolDefinitionError(f"the result contains a {kind}, which is neither a tool nor a function")
     return value
 
 

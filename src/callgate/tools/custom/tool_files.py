@@ -30,7 +30,7 @@ Layer = Literal["user", "installed", "project"]
 
 @noun
 class Problem:
-    """A fault in a file of tools. ``line`` is None if the fault has no line."""
+    """A fault in a file of tools, or the reason why a file or folder was not loaded."""
 
     file: str
     line: int | None
@@ -39,15 +39,6 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.file}: {self.text}" if self.line is None else f"{self.file}:{self.line}: {self.text}"
-
-
-@noun
-class SkippedTools:
-    """A file or folder that was not loaded, with the reason."""
-
-    path: str
-    why: str
-    layer: Layer = "project"
 
 
 def blamed(error: BaseException, file: str, layer: Layer) -> Problem:
@@ -110,19 +101,12 @@ class ToolFile:
     beside: Mapping[str, "ToolFile"] = field(default_factory=nothing)
 
 
-@noun
-class ToolSurvey:
-    files: tuple[ToolFile, ...] = ()
-    problems: tuple[Problem, ...] = ()
-    skipped: tuple[SkippedTools, ...] = ()
-
-
-def survey(folders: Iterable[ToolFolder]) -> ToolSurvey:
-    """Return the files of all folders, with problems and skipped files. Blocks. Each folder is read once, in the given
-    order; its files are sorted by name."""
+def survey(folders: Iterable[ToolFolder]) -> tuple[list[ToolFile], list[Problem], list[Problem]]:
+    """Return the files of all folders, the problems, and the skipped files and folders. Blocks. Each folder is read
+    once, in the given order; its files are sorted by name."""
     files: list[ToolFile] = []
     problems: list[Problem] = []
-    skipped: list[SkippedTools] = []
+    skipped: list[Problem] = []
     known: set[str] = set()
     for folder in folders:
         real = os.path.realpath(folder.path)
@@ -141,20 +125,17 @@ def survey(folders: Iterable[ToolFolder]) -> ToolSurvey:
             files += _read(folder, names, skipped)
         elif names:
             count = f"{len(names)} file{'' if len(names) == 1 else 's'} of tools"
-            skipped.append(
-                SkippedTools(
-                    str(folder.path), f"not trusted, so {count} did not run: see callgate trust show", folder.layer
-                )
-            )
-    return ToolSurvey(tuple(files), tuple(problems), tuple(skipped))
+            text = f"not trusted, so {count} did not run: see callgate trust show"
+            skipped.append(Problem(str(folder.path), None, text, folder.layer))
+    return files, problems, skipped
 
 
-def _read(folder: ToolFolder, names: Iterable[str], skipped: list[SkippedTools]) -> Iterator[ToolFile]:
+def _read(folder: ToolFolder, names: Iterable[str], skipped: list[Problem]) -> Iterator[ToolFile]:
     found: list[ToolFile] = []
     for name in names:
         file = _file(os.path.join(os.path.abspath(folder.path), name), folder.layer)
         if folder.contents is not None and not file.fault and file.sha256 not in folder.contents:
-            skipped.append(SkippedTools(file.path, "changed since it was trusted, so it did not run", folder.layer))
+            skipped.append(Problem(file.path, None, "changed since it was trusted, so it did not run", folder.layer))
         else:
             found.append(file)
     beside = {_stem(file): file for file in found if _stem(file).startswith("_") and not file.fault}
@@ -169,9 +150,7 @@ def _file(path: str, layer: Layer) -> ToolFile:
     except OSError as error:
         return ToolFile(path, layer, fault=f"it cannot be read: {error.strerror or error}")
     if found.is_cut:
-        return ToolFile(
-            path, layer, fault=f"it has more than {LARGEST // 1024} KiB, which is the limit for files of tools"
-        )
+        return ToolFile(path, layer, fault=f"it has more than {LARGEST // 1024} KiB, the limit for files of tools")
     return ToolFile(path, layer, found.data, sha256(found.data).hexdigest())
 
 

@@ -35,7 +35,6 @@ from callgate.tools.custom.tool_files import (
     PREFIX,
     Layer,
     Problem,
-    SkippedTools,
     ToolFile,
     ToolFolder,
     blamed,
@@ -61,41 +60,37 @@ class Installed:
     trusted: bool = False
 
 
-@noun
-class ToolEntryPoint:
-    """An entry point, with a text that describes it in messages."""
-
-    point: EntryPoint
-    file: str
+def label_of(point: EntryPoint) -> str:
+    """Return the name of an entry point for messages."""
+    return f"entry point {point.name} of {point.dist.name if point.dist is not None else '?'}"
 
 
-def entry_points_of(installed: Installed, group: str = GROUP) -> tuple[list[ToolEntryPoint], list[SkippedTools]]:
+def entry_points_of(installed: Installed, group: str = GROUP) -> tuple[list[EntryPoint], list[Problem]]:
     """Return the entry points to load, sorted by name, and the skipped entry points. Nothing is imported. Blocks."""
-    found: list[ToolEntryPoint] = []
-    skipped: list[SkippedTools] = []
+    found: list[EntryPoint] = []
+    skipped: list[Problem] = []
     for point in sorted(entry_points(group=group), key=lambda each: (each.name, each.value)):
-        package = point.dist.name if point.dist is not None else "?"
-        entry = ToolEntryPoint(point, f"entry point {point.name} of {package}")
         if _is_brought_along(point, installed):
-            skipped.append(SkippedTools(entry.file, "it is in the workspace, which is not trusted", "installed"))
+            text = "it is in the workspace, which is not trusted"
+            skipped.append(Problem(label_of(point), None, text, "installed"))
         else:
-            found.append(entry)
+            found.append(point)
     return found, skipped
 
 
-def load_entry_point(entry: ToolEntryPoint, api: Api) -> Offer:
+def load_entry_point(point: EntryPoint, api: Api) -> Offer:
     """Import an entry point and return its tools. Never raises: an error becomes a Problem."""
-    file = entry.file
+    label = file = label_of(point)
     try:
-        value = entry.point.load()
+        value = point.load()
         file = _file_of(value) or file
         found = offered(value, api) if isinstance(value, ModuleType) else made_by(value, api)
         return taken_in(found, file, "installed")
     except BaseException as error:
-        package = entry.point.module.partition(".")[0]
+        package = point.module.partition(".")[0]
         found = blamed(error, last_file_of(package, error) or file, "installed")
         line = line_of(error.about, found.file) if isinstance(error, BadOffer) else found.line
-        text = found.text if found.file == entry.file else f"{entry.file}: {found.text}"
+        text = found.text if found.file == label else f"{label}: {found.text}"
         return Offer(problems=(Problem(found.file, line, text, "installed"),))
 
 
@@ -121,11 +116,7 @@ PATIENCE = 10.0
 """The timeout for one file, in seconds."""
 
 _RANK: Mapping[Layer, int] = {"user": 0, "installed": 1, "project": 2}
-_OF: Mapping[Layer, str] = {
-    "user": "your own tools",
-    "installed": "installed tools",
-    "project": "tools of the repository",
-}
+_OF = {"user": "your own tools", "installed": "installed tools", "project": "tools of the repository"}
 _PRIVATE_NAME = re.compile(PREFIX + "[0-9a-f]+")
 
 
@@ -135,7 +126,7 @@ class LoadedTools:
 
     tools: tuple[CustomTool, ...] = ()
     problems: tuple[Problem, ...] = ()
-    skipped: tuple[SkippedTools, ...] = ()
+    skipped: tuple[Problem, ...] = ()
 
 
 async def load_tools(
@@ -151,17 +142,15 @@ async def load_tools(
     ``taken`` are names that custom tools must not have."""
     if patience <= 0:
         raise UsageError(f"patience must be a number of seconds above 0, not {patience!r}")
-    found = await in_thread(partial(survey, sorted(folders, key=lambda each: _RANK[each.layer])))
-    work: list[tuple[str, Layer, Callable[[], Offer]]] = [
-        (file.path, file.layer, partial(_load_file, file, api)) for file in found.files
-    ]
-    skipped = list(found.skipped)
+    in_order = sorted(folders, key=lambda each: _RANK[each.layer])
+    files, problems, skipped = await in_thread(partial(survey, in_order))
+    work: list[tuple[str, Layer, Callable[[], Offer]]]
+    work = [(file.path, file.layer, partial(_load_file, file, api)) for file in files]
     if installed is not None:
         points, brought_along = await in_thread(partial(entry_points_of, installed))
-        work.extend((point.file, "installed", partial(load_entry_point, point, api)) for point in points)
+        work.extend((label_of(point), "installed", partial(load_entry_point, point, api)) for point in points)
         skipped += brought_along
     tools: list[CustomTool] = []
-    problems = list(found.problems)
     for file, layer, job in work:
         offer = await in_time(job, patience, clock)
         if offer is None:

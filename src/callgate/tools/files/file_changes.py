@@ -32,9 +32,7 @@ def content_before(host: Host, path: str) -> bytes | None:
         raise ToolFailure(f"{path} is the path of a folder, not of a file.")
     if place.fault is None and not place.inside:
         told = f"{path} is outside the workspace {host.resolve_path('.').resolved}: changes there could not be undone"
-        raise ToolFailure(
-            f"{told}, so file tools do not change it. Use a command, which may need the approval of the user."
-        )
+        raise ToolFailure(f"{told}, so file tools do not change it. Use a command, which may need approval.")
     files = files_of(host)
     kind = files.status(path).kind
     if kind == "missing":

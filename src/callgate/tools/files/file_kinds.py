@@ -195,9 +195,7 @@ def _page_span(pages: str | None, total: int) -> tuple[int, int]:
     first = int(found[1]) if found else 0
     last = int(found[2] or found[1]) if found else 0
     if not 1 <= first <= last or first > total:
-        raise ToolFailure(
-            f"pages={pages!r} matches no pages of this file, which has {total}: write a range such as 3 or 1-5."
-        )
+        raise ToolFailure(f"pages={pages!r} matches none of the {total} pages: write a range such as 3 or 1-5.")
     return first, min(last, total, first + _PAGES - 1)
 
 

@@ -21,9 +21,7 @@ Span = tuple[int, int]
 """The first and the last line of a range, numbered from 1."""
 
 _PREFIX = "read:"
-_WRITTEN = late_pattern(
-    r"(?P<hash>[0-9a-f]{64}) of (?P<total>\d+), known (?P<known>[\d, -]*), shown (?P<shown>[\d, -]*)"
-)
+_WRITTEN = late_pattern(r"(?P<hash>[0-9a-f]{64}) of (?P<total>\d+), known (?P<known>[\d -]*), shown (?P<shown>[\d -]*)")
 _MESSAGES = 16
 """The most messages whose marks are kept in addition to the context; nested sessions may run concurrently."""
 

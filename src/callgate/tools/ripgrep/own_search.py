@@ -14,13 +14,12 @@ import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import Protocol
+from typing import Literal
 
-from callgate.host.ports import Files
+from callgate.host.ports import Files, FolderEntry
 from callgate.tools.ignore_files import IgnoreFile, parse_glob, parse_ignore, read_ignore, verdict
 from callgate.tools.ripgrep.search_engine import SearchRequest
 from callgate.words.errors import ToolFailure
-from callgate.words.noun import noun
 
 Lists = tuple[tuple[IgnoreFile, ...], ...]
 """Ignore files by kind: .rgignore, .ignore, .gitignore, .git/info/exclude; each kind from the outermost folder to
@@ -34,42 +33,8 @@ _MOST_FILE_BYTES = 1_000_000_000
 """The largest file in bytes that is searched if the files of the host are not on this machine."""
 
 
-@noun
-class WalkedFile:
-    """A file that was found. ``shown`` is the path to print, ``place`` the whole path."""
-
-    shown: str
-    place: str
-
-
-@noun
-class TreeEntry:
-    """An entry of a folder. Links and devices are neither folders nor files."""
-
-    name: str
-    is_folder: bool
-    is_file: bool
-
-
-class Tree(Protocol):
-    """A file system with absolute paths. Nothing is raised: a folder or file that cannot be read is treated as empty or
-    missing."""
-
-    def is_there(self, path: str) -> bool: ...
-
-    def is_folder(self, path: str) -> bool: ...
-
-    def entries(self, path: str) -> list[TreeEntry]: ...
-
-    def read(self, path: str) -> bytes | None: ...
-
-    def ignore_lines(self, path: str) -> str:
-        """Return the text of an ignore file; empty if it does not exist or is a link."""
-        ...
-
-
 class DiskTree:
-    """The files of this machine."""
+    """The files of this machine. Nothing is raised: a folder or file that cannot be read is empty or missing."""
 
     def is_there(self, path: str) -> bool:
         return os.path.lexists(path)
@@ -80,13 +45,10 @@ class DiskTree:
     def ignore_lines(self, path: str) -> str:
         return read_ignore(path)
 
-    def entries(self, path: str) -> list[TreeEntry]:
+    def entries(self, path: str) -> Sequence[FolderEntry]:
         try:
             with os.scandir(path) as found:
-                return [
-                    TreeEntry(each.name, each.is_dir(follow_symlinks=False), each.is_file(follow_symlinks=False))
-                    for each in found
-                ]
+                return [FolderEntry(each.name, _kind(each)) for each in found]
         except OSError:
             return []
 
@@ -99,7 +61,7 @@ class DiskTree:
 
 
 class PortTree:
-    """The files of a host that are not on this machine."""
+    """The files of a host that are not on this machine, with the methods of DiskTree."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
@@ -110,12 +72,11 @@ class PortTree:
     def is_folder(self, path: str) -> bool:
         return self._files.status(path).kind == "folder"
 
-    def entries(self, path: str) -> list[TreeEntry]:
+    def entries(self, path: str) -> Sequence[FolderEntry]:
         try:
-            found = self._files.entries(path)
+            return self._files.entries(path)
         except ToolFailure:
             return []
-        return [TreeEntry(each.name, each.kind == "folder", each.kind == "file") for each in found]
 
     def read(self, path: str) -> bytes | None:
         try:
@@ -127,14 +88,26 @@ class PortTree:
         return (self.read(path) or b"").decode("utf-8", "replace")
 
 
-def walked(tree: Tree, folder: str, path: str, names: Sequence[str], *, in_repository: bool) -> Iterator[WalkedFile]:
-    """Yield the files below a path of a folder, in order. If the path is a file, it is yielded even if it is
-    ignored."""
+Tree = DiskTree | PortTree
+
+
+def _kind(entry: "os.DirEntry[str]") -> Literal["folder", "file", "other"]:
+    """Return the kind of an entry. Links and devices are neither folders nor files."""
+    if entry.is_dir(follow_symlinks=False):
+        return "folder"
+    return "file" if entry.is_file(follow_symlinks=False) else "other"
+
+
+def walked(
+    tree: Tree, folder: str, path: str, names: Sequence[str], *, in_repository: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield the path to print and the whole path of each file below a path of a folder, in order. If the path is a
+    file, it is yielded even if it is ignored."""
     start = f"./{path}" if path else "."
     place = f"{folder.rstrip('/')}/{path}" if path else folder
     if not tree.is_folder(place):
         if tree.is_there(place):
-            yield WalkedFile(start, place)
+            yield start, place
         return
     globs = [glob for name in names if (glob := parse_glob(name)) is not None]
     walk = _Walk(tree, in_repository)
@@ -145,12 +118,12 @@ def walked(tree: Tree, folder: str, path: str, names: Sequence[str], *, in_repos
         inner: list[tuple[str, str, Lists]] = []
         for entry in sorted(tree.entries(here), key=lambda entry: os.fsencode(entry.name)):
             below = f"{here.rstrip('/')}/{entry.name}"
-            if not _kept(lists, below, entry.name, folder=entry.is_folder):
+            if not _kept(lists, below, entry.name, folder=entry.kind == "folder"):
                 continue
-            if entry.is_folder:
+            if entry.kind == "folder":
                 inner.append((f"{shown}/{entry.name}", below, lists))
-            elif entry.is_file and (not globs or any(glob.matches(entry.name) for glob in globs)):
-                yield WalkedFile(f"{shown}/{entry.name}", below)
+            elif entry.kind == "file" and (not globs or any(glob.matches(entry.name) for glob in globs)):
+                yield f"{shown}/{entry.name}", below
         todo += reversed(inner)
 
 
@@ -177,10 +150,9 @@ class _Walk:
         home, lead = folder.strip("/"), folder.rstrip("/")
         if self._in_repository and self._tree.is_there(f"{lead}/.git"):
             lists = (*lists[:_OF_GIT], (), ())
-        texts = [self._tree.ignore_lines(f"{lead}/{name}") for name in IGNORE_FILES]
-        return tuple(
-            (*files, parse_ignore(text, home)) if text else files for files, text in zip(lists, texts, strict=True)
-        )
+        texts = (self._tree.ignore_lines(f"{lead}/{name}") for name in IGNORE_FILES)
+        pairs = zip(lists, texts, strict=True)
+        return tuple((*files, parse_ignore(text, home)) if text else files for files, text in pairs)
 
 
 _UNLIKE = (
@@ -263,20 +235,20 @@ def answers(tree: Tree, folder: str, request: SearchRequest) -> Iterator[bytes]:
     output."""
     files = walked(tree, folder, request.path, request.names, in_repository=request.in_repository)
     if request.find == "files":
-        return (os.fsencode(file.shown) + b"\0" for file in files)
+        return (os.fsencode(shown) + b"\0" for shown, _ in files)
     pattern = compiled(request.pattern, ignore_case=request.ignore_case, multiline=request.multiline)
-    return (_answer(tree, file, request, pattern) for file in files)
+    return (_answer(tree, *file, request, pattern) for file in files)
 
 
-def _answer(tree: Tree, file: WalkedFile, request: SearchRequest, pattern: re.Pattern[str]) -> bytes:
-    data = tree.read(file.place)
+def _answer(tree: Tree, shown: str, place: str, request: SearchRequest, pattern: re.Pattern[str]) -> bytes:
+    data = tree.read(place)
     text = None if data is None else text_of(data)
     if text is None:
         return b""
     if request.crlf:
         text = text.replace("\r\n", "\n")
     lines, found, count = matching_lines(pattern, text, multiline=request.multiline)
-    name = os.fsencode(file.shown)
+    name = os.fsencode(shown)
     if not found or request.find == "counts":
         return b"%s\0%d\n" % (name, count) if count else b""
     before, after, hits = request.before, request.after, set(found)

@@ -31,15 +31,6 @@ _LITTLE = 50_000
 
 
 @noun
-class FoundLine:
-    """A line of the result. ``matches`` is False for a context line."""
-
-    number: int
-    text: str
-    matches: bool
-
-
-@noun
 class FoundFile:
     """A file with the number of its matching lines and of all lines with context. ``written`` contains the lines as
     written by the program. They are parsed only when they are shown, because parsing all would take longer than the
@@ -50,12 +41,13 @@ class FoundFile:
     line_count: int = 0
     written: bytes = b""
 
-    def lines(self, first: int, most: int) -> Iterator[FoundLine]:
+    def lines(self, first: int, most: int) -> Iterator[tuple[int, str, str]]:
+        """Yield the number, the mark (``:``, or ``-`` for a context line) and the text of lines."""
         for line in islice(self.written.split(b"\n"), first, first + most):
             found = _NUMBERED.match(line)
             if found is not None:
                 text = line[found.start(3) :].removesuffix(b"\r").decode("utf-8", "backslashreplace")
-                yield FoundLine(int(found[1]), text, found[2] == b":")
+                yield int(found[1]), found[2].decode(), text
 
 
 @noun
@@ -231,20 +223,21 @@ CHARACTERS = 40_000
 """The most characters of lines in one result."""
 
 
-def _paths(files: Sequence[FoundFile], lead: str, offset: int, most: int) -> str:
-    shown = files[offset : offset + most]
-    lines = [quoted(lead + each.path) for each in shown]
+def listed(files: Sequence[FoundFile], row: Callable[[FoundFile], str], offset: int, most: int, total: str = "") -> str:
+    """Return the rows of a part of the files, a note on the other files, and the total."""
+    shown = [row(each) for each in files[offset : offset + most]]
     note = rest_note(offset, len(shown), len(files), "Files")
-    return "\n".join([*lines, *([note] if note else [])]) or "No matches."
+    return "\n".join([*shown, *filter(None, (note, total))])
+
+
+def _paths(files: Sequence[FoundFile], lead: str, offset: int, most: int) -> str:
+    return listed(files, lambda each: quoted(lead + each.path), offset, most) or "No matches."
 
 
 def _counts(files: Sequence[FoundFile], lead: str, offset: int, most: int) -> str:
-    shown = files[offset : offset + most]
-    lines = [f"{quoted(lead + each.path)}: {each.count}" for each in shown]
     if not files:
         return "No matches."
-    note = rest_note(offset, len(shown), len(files), "Files")
-    return "\n".join([*lines, *([note] if note else []), _total(files)])
+    return listed(files, lambda each: f"{quoted(lead + each.path)}: {each.count}", offset, most, _total(files))
 
 
 def _content(files: Sequence[FoundFile], lead: str, offset: int, most: int) -> str:
@@ -261,7 +254,7 @@ def _content(files: Sequence[FoundFile], lead: str, offset: int, most: int) -> s
         rows += [path, line] if path else [line]
         shown += 1
     note = rest_note(offset, shown, total, "Lines")
-    return "\n".join([*rows, *([note] if note else []), _total(files)])
+    return "\n".join([*rows, *filter(None, (note, _total(files)))])
 
 
 def _total(files: Sequence[FoundFile]) -> str:
@@ -277,12 +270,11 @@ def _rows(files: Sequence[FoundFile], lead: str, offset: int, most: int) -> Iter
             offset -= each.line_count
             continue
         last = 0
-        for line in each.lines(offset, most):
-            mark = ":" if line.matches else "-"
-            text = line.text if len(line.text) <= WIDTH else f"{line.text[:WIDTH]}… (+{len(line.text) - WIDTH:,})"
-            gap = "--\n" if last and line.number > last + 1 and each.count < each.line_count else ""
-            yield "" if last else quoted(lead + each.path), f"{gap}{line.number}{mark}{text}"
-            last = line.number
+        for number, mark, text in each.lines(offset, most):
+            text = text if len(text) <= WIDTH else f"{text[:WIDTH]}… (+{len(text) - WIDTH:,})"
+            gap = "--\n" if last and number > last + 1 and each.count < each.line_count else ""
+            yield "" if last else quoted(lead + each.path), f"{gap}{number}{mark}{text}"
+            last = number
             most -= 1
         offset = 0
         if most <= 0:

@@ -18,15 +18,7 @@ from functools import cache
 from typing import IO, TYPE_CHECKING, Any
 
 from callgate.host.beneath import OpenFolder
-from callgate.tools.structural.scan_types import (
-    NAMED,
-    Match,
-    Op,
-    Overlap,
-    ScanLimits,
-    SkipKind,
-    SkippedFile,
-)
+from callgate.tools.structural.scan_types import NAMED, Match, Op, Overlap, ScanLimits, SkipKind, SkippedFile
 from callgate.tools.structural.source_text import (
     HOST,
     SourceText,

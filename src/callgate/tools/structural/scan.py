@@ -10,12 +10,12 @@ from threading import Event
 
 from callgate.host.threads import in_thread
 from callgate.tools.structural.examination import FileResult, ScanRequest
-from callgate.tools.structural.languages import Language, language_named
 from callgate.tools.structural.scan_types import (
     EVERYWHERE,
     NAMED,
     STANDARD,
     Cut,
+    Language,
     Match,
     Op,
     Rewritten,
@@ -27,6 +27,7 @@ from callgate.tools.structural.scan_types import (
     SkipKind,
     SkippedFile,
     SkippedFiles,
+    language_named,
     silent,
 )
 from callgate.tools.structural.source_text import parse_template

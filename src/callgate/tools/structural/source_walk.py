@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from callgate.host.beneath import OpenFolder
 from callgate.host.paths import Resolver
 from callgate.tools.ignore_files import Glob, IgnoreFile, parse_glob, parse_ignore, read_ignore, verdict
-from callgate.tools.structural.languages import Language, language_of
-from callgate.tools.structural.scan_types import SkippedFile
+from callgate.tools.structural.scan_types import Language, SkippedFile, language_of
 from callgate.tools.structural.source_text import GUESTS, HOST
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun

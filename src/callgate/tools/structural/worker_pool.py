@@ -42,9 +42,8 @@ async def examine_all(
             group.create_task(in_thread(lambda worker=worker: worker.work(work), on_cancel=worker.stop))
     tried = [worker for worker in workers if worker.tried]  # another worker may have taken everything
     if tried and all(worker.gave_up for worker in tried):
-        raise ToolFailure(
-            "The engine of structural search cannot run on this machine: it exits as soon as it is started."
-        )
+        told = "The engine of structural search cannot run on this machine"
+        raise ToolFailure(f"{told}: it exits as soon as it is started.")
     return [each for batch in work.results for each in batch]
 
 
