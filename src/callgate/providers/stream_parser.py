@@ -27,7 +27,6 @@ from callgate.words.model import (
     TextDelta,
     ThinkingDelta,
 )
-from callgate.words.noun import maker
 from callgate.words.window import missing_usage
 
 MOST_EVENT_BYTES = 32 * 1024 * 1024
@@ -99,9 +98,6 @@ class ServerEventReader:
             self._event = value.removeprefix(b" ").decode("utf-8", "replace")
 
 
-_text_delta, _thinking_delta, _arguments_delta = maker(TextDelta), maker(ThinkingDelta), maker(ArgumentsDelta)
-
-
 class EventParser:
     """Converts the server-sent events of one answer to model events. Parts are numbered in the order in which they
     start. Empty deltas are left out.
@@ -169,15 +165,15 @@ class EventParser:
 
     def _text(self, part: int, text: str) -> None:
         if text:
-            self._out.append(_text_delta(part, text))
+            self._out.append(TextDelta(part, text))
 
     def _thinking(self, part: int, text: str, signature: str | None = None) -> None:
         if text or signature:
-            self._out.append(_thinking_delta(part, text, signature))
+            self._out.append(ThinkingDelta(part, text, signature))
 
     def _arguments(self, part: int, text: str) -> None:
         if text:
-            self._out.append(_arguments_delta(part, text))
+            self._out.append(ArgumentsDelta(part, text))
 
     def _opaque(self, part: int, data: Json) -> None:
         self._out.append(OpaqueData(part, self._family, data))
