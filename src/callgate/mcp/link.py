@@ -80,23 +80,17 @@ class Link:
         info = self._client.server_info
         return "" if info is None else clean(f"{info.name} {info.version}", 80).replace("\n", " ")
 
-    def offers(self, what: str) -> bool:
-        """Return True if the server offers this kind of list: tools, resources or prompts."""
-        return getattr(self._client.server_capabilities, what, None) is not None
-
     async def tools(self) -> list[Mapping[str, Any]]:
         """Return the tools of the server. At most one tool more than the limit is returned, so that the caller detects
         an excess."""
-        return await self._pages("list_tools", "tools", MOST_TOOLS + 1) if self.offers("tools") else []
+        return await self._pages("list_tools", "tools", MOST_TOOLS + 1)
 
     async def resources(self) -> list[Mapping[str, Any]]:
-        if not self.offers("resources"):
-            return []
         found = await self._pages("list_resources", "resources", MOST_LISTED)
-        return [*found, *await self._pages("list_resource_templates", "resourceTemplates", MOST_LISTED)]
+        return [*found, *await self._pages("list_resource_templates", "resources", MOST_LISTED, "resourceTemplates")]
 
     async def prompts(self) -> list[Mapping[str, Any]]:
-        return await self._pages("list_prompts", "prompts", MOST_LISTED) if self.offers("prompts") else []
+        return await self._pages("list_prompts", "prompts", MOST_LISTED)
 
     async def read(self, uri: str) -> Sequence[Mapping[str, Any]]:
         found = await self._request(lambda: self._client.read_resource(uri))
@@ -159,12 +153,15 @@ class Link:
         except Exception as error:  # changes are not noticed then, but all else works
             self._log.say(f"it does not report changes: {innermost(error)}")
 
-    async def _pages(self, method: str, key: str, most: int) -> list[Mapping[str, Any]]:
+    async def _pages(self, method: str, ability: str, most: int, key: str = "") -> list[Mapping[str, Any]]:
+        """Return at most ``most`` entries of a list; none if the server does not offer this kind of list."""
         found: list[Mapping[str, Any]] = []
+        if getattr(self._client.server_capabilities, ability, None) is None:
+            return found
         cursor: str | None = None
         for _ in range(_MOST_PAGES):
             page = await self._request(lambda at=cursor: getattr(self._client, method)(cursor=at))
-            found += page.get(key) or ()
+            found += page.get(key or ability) or ()
             cursor = page.get("nextCursor")
             if cursor is None or len(found) >= most:
                 break

@@ -17,6 +17,7 @@ from callgate.words.messages import Image, Message, Part, Text
 from callgate.words.model import (
     ArgumentsDelta,
     MessageEnded,
+    ModelEvent,
     ModelNoted,
     PartStarted,
     Request,
@@ -61,17 +62,17 @@ class ProbeResult:
 class _Answer:
     """The answer to a test request.
 
-    pieces  the number of deltas
-    first   the seconds until the first event
-    whole   the seconds until the end of the answer
+    first  the seconds until the first event
+    whole  the seconds until the end of the answer
     """
 
-    text: str
-    pieces: int
-    calls: tuple[str, ...]
+    events: tuple[ModelEvent, ...]
     first: float
     whole: float
-    notes: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        return "".join(event.text for event in self.events if isinstance(event, TextDelta)).strip()
 
 
 async def probe(model: ConfiguredModel, clock: Clock) -> AsyncGenerator[ProbeResult]:
@@ -88,11 +89,13 @@ async def probe(model: ConfiguredModel, clock: Clock) -> AsyncGenerator[ProbeRes
     except ModelError as error:
         yield ProbeResult("text", "fails", str(error))
         return
-    for note in answer.notes:
-        yield ProbeResult("note", "works", note)
+    for event in answer.events:
+        if isinstance(event, ModelNoted):
+            yield ProbeResult("note", "works", event.text)
+    pieces = sum(isinstance(event, TextDelta | ArgumentsDelta) for event in answer.events)
     text = answer.text[:60]
     yield ProbeResult("text", "works" if text else "fails", f"{text!r} in {answer.whole:.1f} s")
-    yield ProbeResult("streaming", "works", f"{counted(answer.pieces, 'piece')}, the first after {answer.first:.1f} s")
+    yield ProbeResult("streaming", "works", f"{counted(pieces, 'piece')}, the first after {answer.first:.1f} s")
     call = request("Call the tool note with the word ready. Do not write anything else.", tools=(_NOTE,))
     forced = request("Keep the word ready.", tools=(_NOTE,), tool_choice=ToolChoice("named", _NOTE.name))
     schema = request("Give the word ready.", output=_SCHEMA)
@@ -115,7 +118,7 @@ async def probe(model: ConfiguredModel, clock: Clock) -> AsyncGenerator[ProbeRes
 
 
 def _calls_tool(answer: _Answer) -> tuple[bool, str]:
-    called = _NOTE.name in answer.calls
+    called = any(isinstance(event, PartStarted) and event.name == _NOTE.name for event in answer.events)
     return called, "" if called else "the tool was not called"
 
 
@@ -132,33 +135,14 @@ def _has_text(answer: _Answer) -> tuple[bool, str]:
 
 
 async def _answer(model: ConfiguredModel, clock: Clock, request: Request) -> _Answer:
-    text, pieces, calls, notes = "", 0, list[str](), list[str]()
-    begun = clock.monotonic()
+    begun, found = clock.monotonic(), list[ModelEvent]()
     first: float | None = None
     async with aclosing(model.stream(request)) as events:
         async for event in events:
-            match event:
-                case ModelNoted(note):
-                    notes.append(note)
-                    continue
-                case TextDelta(_, piece):
-                    text += piece
-                    pieces += 1
-                case PartStarted(_, "tool_call", _, name):
-                    calls.append(name)
-                case ArgumentsDelta():
-                    pieces += 1
-                case MessageEnded(stop_reason="refusal", detail=detail):
-                    raise ModelError(f"the model refused: {detail or 'no reason was given'}", kind="refused")
-                case _:
-                    pass
-            first = clock.monotonic() if first is None else first
+            found.append(event)
+            if isinstance(event, MessageEnded) and event.stop_reason == "refusal":
+                raise ModelError(f"the model refused: {event.detail or 'no reason was given'}", kind="refused")
+            if first is None and not isinstance(event, ModelNoted):
+                first = clock.monotonic()
     ended = clock.monotonic()
-    return _Answer(
-        text=text.strip(),
-        pieces=pieces,
-        calls=tuple(calls),
-        first=(first or ended) - begun,
-        whole=ended - begun,
-        notes=tuple(notes),
-    )
+    return _Answer(tuple(found), (first or ended) - begun, ended - begun)
