@@ -113,21 +113,11 @@ def test_parts_of_the_provider_are_opaque_as_they_came() -> None:
     }
 
 
-def test_arguments_in_pieces_are_put_together() -> None:
-    (call,) = folded(read("partial_arguments")).calls
-    assert json.loads(call.raw_arguments or "") == {
-        "path": "src/a.py",
-        "edits": [{"line": 3, "whole": True}],
-        "note": None,
-    }
-    assert call.kept == Opaque("gemini", {"functionCall": {"id": "fc_9"}, "thoughtSignature": "c2lnNA=="})
-
-
-def test_a_call_that_waits_for_more_pieces_is_not_complete() -> None:
-    parts = [{"functionCall": {"name": "Edit", "willContinue": True}}]
-    events, _ = parsed(Gemini().parser(), [chunk(content={"parts": parts}, finishReason="STOP")])
-    assert isinstance(events[-1], MessageEnded)
-    assert events[-1].stop_reason == "cut_off"
+def test_a_call_in_pieces_which_no_request_asks_for_ends_the_stream() -> None:
+    for call in ({"name": "Edit", "willContinue": True}, {"name": "Edit", "partialArgs": [{"jsonPath": "$.a"}]}):
+        _, error = parsed(Gemini().parser(), [chunk(content={"parts": [{"functionCall": call}]}, finishReason="STOP")])
+        assert error is not None
+        assert error.kind == "protocol"
 
 
 def test_calls_without_an_id_or_with_the_same_one_get_ids_of_their_own() -> None:

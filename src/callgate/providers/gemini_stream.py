@@ -6,11 +6,9 @@ thoughts too. Parts without an equivalent in Callgate (code run by the provider,
 part after the text, with the number of signed characters, because the API requires signed text as a part of its own.
 """
 
-import re
 from collections.abc import Mapping
-from itertools import pairwise
 from json import dumps
-from typing import Any, Final, cast
+from typing import Final
 
 from callgate.providers.family import Json, rest_of, text_of
 from callgate.providers.stream_parser import EventParser
@@ -44,6 +42,7 @@ STOPS: Final[Mapping[str, StopReason]] = {
     "OTHER": "cut_off",
 }
 """Maps ``finishReason`` of the API. For any other value, the message is treated as cut off, so that no call is run."""
+_OWN: Final = frozenset({"text", "thought"})
 _UNSPECIFIED: Final = ("FINISH_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED")
 _COUNTS: Final = (
     "promptTokenCount",
@@ -52,10 +51,6 @@ _COUNTS: Final = (
     "candidatesTokenCount",
     "thoughtsTokenCount",
 )
-
-_STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d{1,4})\]|\['([^']*)'\]|\["([^"]*)"\]""")
-_VALUES = ("stringValue", "numberValue", "boolValue", "nullValue")
-_DEEPEST = 64
 
 
 class GeminiParser(EventParser):
@@ -66,7 +61,6 @@ class GeminiParser(EventParser):
         super().__init__(NAME, provider)
         self._ids: set[str] = set()
         self._id = ""
-        self._pending: PartialCall | None = None
         self._first = Usage()
         self._counts = dict.fromkeys(_COUNTS, 0)
         self._reason: str | None = None
@@ -80,7 +74,6 @@ class GeminiParser(EventParser):
         stop: StopReason = "refusal" if self._blocked else STOPS.get(self._reason, "cut_off")
         if stop == "end":
             stop = "tool_calls" if self._ids else "end" if self._parts else "cut_off"
-            stop = "cut_off" if self._pending is not None else stop
         said = () if self._reason == "STOP" and self._parts else (self._reason,)
         detail = ": ".join((*said, *filter(None, [self._words])))
         self._finish(stop, rest_of(self._usage(), self._first), detail)
@@ -137,22 +130,21 @@ class GeminiParser(EventParser):
     def _call(self, part: Json) -> None:
         self._close()
         call: Json = part["functionCall"]
-        pending = self._pending
-        if pending is None:
-            name, given = text_of(call["name"]), text_of(call.get("id") or "")
-            if not name:
-                raise ValueError("a call without a name")
-            wanted = given or f"{self._id}-{len(self._ids) + 1}"
-            call_id = wanted if wanted not in self._ids else f"{wanted}-{len(self._ids) + 1}"
-            self._ids.add(call_id)
-            pending = PartialCall(self._start_part("tool_call", call_id, name))
-        pending.add(part)
-        self._pending = pending if call.get("willContinue") is True else None
-        if self._pending is None:
-            if pending.kept:
-                self._opaque(pending.part, pending.kept)
-            self._arguments(pending.part, dumps(pending.arguments, ensure_ascii=False))
-            self._end_part(pending.part)
+        name, given, arguments = text_of(call["name"]), text_of(call.get("id") or ""), call.get("args")
+        if not name or not isinstance(arguments, dict | None):
+            raise ValueError("a call without a name or with arguments that are no object")
+        if "partialArgs" in call or call.get("willContinue"):
+            raise ValueError("a call in pieces, which the request did not ask for")
+        wanted = given or f"{self._id}-{len(self._ids) + 1}"
+        call_id = wanted if wanted not in self._ids else f"{wanted}-{len(self._ids) + 1}"
+        self._ids.add(call_id)
+        index = self._start_part("tool_call", call_id, name)
+        own = {name: value for name, value in call.items() if name not in ("name", "args") and value is not None}
+        beside = {name: value for name, value in part.items() if name != "functionCall"}
+        if own or beside:
+            self._opaque(index, {"functionCall": own, **beside} if own else beside)
+        self._arguments(index, dumps(arguments or {}, ensure_ascii=False))
+        self._end_part(index)
 
     def _usage(self) -> Usage:
         """Return the token counts as Usage. The API includes cached tokens in the prompt count, and excludes
@@ -161,60 +153,3 @@ class GeminiParser(EventParser):
         return Usage(
             input=max(0, prompt - cached) + tools, cache_read=cached, output=answer + thoughts, reasoning=thoughts
         )
-
-
-_OWN: Final = frozenset({"text", "thought"})
-
-
-class PartialCall:
-    """A call during streaming. Its arguments arrive complete, or in pieces addressed by a JSON path.
-
-    kept  the other fields of the part, such as the signature
-    """
-
-    def __init__(self, part: int) -> None:
-        self.part = part
-        self.arguments: Json = {}
-        self.kept: Json = {}
-
-    def add(self, part: Json) -> None:
-        call: Json = part["functionCall"]
-        whole = call.get("args")
-        if whole is not None:
-            if not isinstance(whole, dict):
-                raise TypeError("arguments are not an object")
-            self.arguments.update(cast("Json", whole))
-        for piece in call.get("partialArgs") or ():
-            self._put(piece)
-        gone = ("name", "args", "partialArgs", "willContinue")
-        own = {name: value for name, value in call.items() if name not in gone and value is not None}
-        beside = {name: value for name, value in part.items() if name != "functionCall"}
-        self.kept.update({**({"functionCall": own} if own else {}), **beside})
-
-    def _put(self, piece: Json) -> None:
-        path = [_key(found) for found in _STEP.finditer(piece["jsonPath"])]
-        name = next(name for name in _VALUES if name in piece) if any(map(piece.__contains__, _VALUES)) else None
-        if not path or len(path) > _DEEPEST or name is None:
-            return
-        at: Any = self.arguments
-        for here, following in pairwise(path):
-            at = _place(at, here, [] if isinstance(following, int) else {})
-        value = None if name == "nullValue" else piece[name]
-        before = _place(at, path[-1], None)
-        joined = before + value if isinstance(before, str) and isinstance(value, str) else value
-        at[path[-1]] = joined
-
-
-def _key(found: re.Match[str]) -> str | int:
-    name, number, single, double = found.groups()
-    return int(number) if number is not None else next(each for each in (name, single, double) if each is not None)
-
-
-def _place(at: Any, key: str | int, default: Any) -> Any:
-    if isinstance(key, int):
-        while len(at) <= key:
-            at.append(None)
-        if at[key] is None:
-            at[key] = default
-        return at[key]
-    return at.setdefault(key, default)
