@@ -316,7 +316,7 @@ def _explained(
     yield (Span(tool, "bold"),)
     for name, value in arguments.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        for line in excerpt(f"{name}: {text}", lines=10, chars=_SHOWN).text.split("\n"):
+        for line in excerpt(f"{name}: {text}", lines=10, chars=_SHOWN).split("\n"):
             yield from paragraph(Safe(line), room, indent=2, hang=2)
     by = _named(ruling.by, ruling.origin)
     yield from item(ruling.decision, f"by {by}", ruling.why, room, f"bold {COLOURS[ruling.decision]}")

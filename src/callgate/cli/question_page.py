@@ -128,6 +128,6 @@ class QuestionPage:
     def _block(self, text: str, indent: int, style: str = "", *, before: str = "") -> Iterator[Line]:
         """Return the lines of a text by the model, escaped and broken at the last column."""
         margin, room = " " * indent + before, self._room - indent - len(before)
-        for line in excerpt(text, lines=self._lines, chars=100 * self._lines).text.split("\n"):
+        for line in excerpt(text, lines=self._lines, chars=100 * self._lines).split("\n"):
             for piece in pieces(line, room):
                 yield Span(Safe(margin), "dim"), Span(Safe(piece), style)

@@ -12,7 +12,6 @@ from typing import Literal
 from unicodedata import category, combining, name
 
 from callgate.words.late_pattern import late_pattern
-from callgate.words.noun import noun
 
 BLANKS = 40
 """The maximum run of blanks that is shown unchanged. Code is not indented further, and no window is narrower."""
@@ -63,40 +62,24 @@ def visible_page(text: str) -> str:
     return "\n".join(_ODD_ON_PAGE.sub(_spelled_on_page, line) for line in text.split("\n"))
 
 
-@noun
-class Excerpt:
-    """The visible beginning of a text, followed by a note about the omitted rest.
-
-    more_chars  the number of omitted characters of the last line
-    more_lines  the number of omitted lines
-    """
-
-    text: str
-    more_lines: int = 0
-    more_chars: int = 0
-
-
-def excerpt(text: str, *, lines: int, chars: int) -> Excerpt:
-    """Return the beginning of a text with at most this number of lines and characters. An escaped character counts
-    as one character."""
+def excerpt(text: str, *, lines: int, chars: int) -> str:
+    """Return the visible beginning of a text, followed by a note about the omitted rest. The beginning has at most this
+    number of lines and characters. An escaped character counts as one character."""
     found = text.split("\n")
     kept: list[str] = []
     room = max(chars, 0)
-    more_chars = 0
     for line in found[: max(lines, 1)]:
         if kept and not room:
             break
         kept.append(visible(line[:room]))
-        more_chars = max(len(line) - room, 0)
+        if len(line) > room:
+            kept[-1] += f"<{counted(len(line) - room, 'more character')}>"
+            break
         # A line end counts too, otherwise many empty lines would have no length.
         room = max(room - len(line) - 1, 0)
-        if more_chars:
-            kept[-1] += f"<{counted(more_chars, 'more character')}>"
-            break
-    more_lines = len(found) - len(kept)
-    if more_lines:
-        kept.append(f"<{counted(more_lines, 'more line')}>")
-    return Excerpt("\n".join(kept), more_lines, more_chars)
+    if len(kept) < len(found):
+        kept.append(f"<{counted(len(found) - len(kept), 'more line')}>")
+    return "\n".join(kept)
 
 
 def counted(number: int, what: str, several: str = "") -> str:

@@ -114,7 +114,7 @@ def shown_address(url: str) -> str:
 
 
 def shown_text(text: str) -> str:
-    return excerpt(clean(text, 2_000), lines=12, chars=1_000).text
+    return excerpt(clean(text, 2_000), lines=12, chars=1_000)
 
 
 def _asks_for_secret(text: str) -> bool:

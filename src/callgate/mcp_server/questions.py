@@ -106,4 +106,4 @@ def _field_answer(number: int, given: Mapping[str, Any]) -> FieldAnswer:
 
 def _shown(value: Any) -> str:
     text = value if isinstance(value, str) else dumps(value, ensure_ascii=False)
-    return excerpt(text, lines=_MOST_LINES, chars=_MOST_CHARS).text
+    return excerpt(text, lines=_MOST_LINES, chars=_MOST_CHARS)
