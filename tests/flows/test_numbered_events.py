@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from callgate import Event, Session, Store
-from callgate.conversation.reply import EventStream
+from callgate.session.reply import EventStream
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.words.event_table import EVENTS
 from callgate.words.events import MessageAdded, RunEnded, SessionEvent

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from callgate import Session, SessionLimits
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.record import MemoryJournal
-from callgate.conversation.reply import Reply
 from callgate.core.ports import Run
+from callgate.session.reply import Reply
 from callgate.testing import (
     MemoryHost,
     PlainTool,

@@ -13,30 +13,8 @@ from dataclasses import replace
 from logging import Formatter, LogRecord
 from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, cast, overload
 
-from callgate.assembly.options import (
-    AnyPath,
-    DecisionGate,
-    ModelSetup,
-    Nesting,
-    SessionLimits,
-    as_context,
-    as_gate,
-    as_host,
-    as_journal,
-    as_limits,
-    as_nesting,
-    as_settings,
-    as_setup,
-    check_config,
-    check_deps,
-    of_kind,
-    open_session,
-    opened_by_name,
-    recorded_model,
-    request_options,
-    session_gate,
-    set_mode,
-)
+from callgate.assembly import options as checked
+from callgate.assembly.options import AnyPath, DecisionGate, ModelSetup, Nesting, SessionLimits
 from callgate.compaction.compaction_feature import CompactionPart, compaction_feature
 from callgate.conversation.feature import Feature, OpenSession
 from callgate.conversation.feature_set import Equipment, FeatureSet
@@ -168,21 +146,21 @@ class Session(Conversation, Generic[D]):
         nesting: Nesting | None = None,
     ) -> None:
         if not callable(system):
-            of_kind("system", system, str)
-        features, limits, nesting = _further(features), as_limits(limits, config), as_nesting(nesting)
+            checked.of_kind("system", system, str)
+        features, limits, nesting = _further(features), checked.as_limits(limits, config), checked.as_nesting(nesting)
         parent = nesting.parent
         around = None if parent is None else nesting_of(parent)
         outer = parent._setup if isinstance(parent, Session) else None
         self._opened_models: list[ConfiguredModel] = []
         if isinstance(model, str) and outer is None:
-            model = opened_by_name(model, config, self._opened_models)
-        setup = as_setup(model, outer)
+            model = checked.opened_by_name(model, config, self._opened_models)
+        setup = checked.as_setup(model, outer)
         if config is not None:
-            check_config(config, gate, host)
-        opened = open_session(as_journal(journal), host, setup, limits, nesting, config)
+            checked.check_config(config, gate, host)
+        opened = checked.open_session(checked.as_journal(journal), host, setup, limits, nesting, config)
         parts = FeatureSet.open((*_own_features(opened, setup, nesting), *features), opened)
         record, journal, host = opened.record, opened.journal, opened.host
-        record.adopt(Ledger(parts.follow(journal.read()), context=as_context(parts.context)), parts.folds)
+        record.adopt(Ledger(parts.follow(journal.read()), context=checked.as_context(parts.context)), parts.folds)
         if config is not None and not config.own_data:
             from callgate.assembly.settings import RememberedAnswers  # the data folder is rarely in the workspace
 
@@ -190,10 +168,10 @@ class Session(Conversation, Generic[D]):
         box = as_toolbox(tools)
         toolbox = parts.toolbox(box)
         deps_in_force = parent.deps if deps is None and parent is not None else deps
-        check_deps(deps_in_force, all_tools(toolbox))
-        gate, notes = session_gate(gate, opened, parts.checks, all_tools(toolbox))
-        set_mode(opened, mode)
-        chosen, unopened = recorded_model(record, setup)
+        checked.check_deps(deps_in_force, all_tools(toolbox))
+        gate, notes = checked.session_gate(gate, opened, parts.checks, all_tools(toolbox))
+        checked.set_mode(opened, mode)
+        chosen, unopened = checked.recorded_model(record, setup)
         system, more = system(record) if callable(system) else (system, ())
         place = opened.needed(NESTING, NestingPart)
         self._setup, self._own_tools, self._shared = setup, box, {"system": system, "limits": limits}
@@ -213,7 +191,7 @@ class Session(Conversation, Generic[D]):
             settings=opened.settings,
             limits=setup.request_limits,
             cache=setup.cache,
-            options=request_options(setup.options, record, nesting.parent),
+            options=checked.request_options(setup.options, record, nesting.parent),
             session=journal.session,
             lineage=opened.lineage,
             deps=deps_in_force,
@@ -366,10 +344,10 @@ class Executor(CallExecutor):
             raise UsageError("the context of a record is in its ledger: pass context to Ledger, not to the executor")
         super().__init__(
             as_toolbox(tools),
-            as_gate(gate),
-            host=as_host(host),
-            record=record or CallRecord(DiscardedLog(), CallLedger(context=as_context(context))),
-            settings=as_settings(settings),
+            checked.as_gate(gate),
+            host=checked.as_host(host),
+            record=record or CallRecord(DiscardedLog(), CallLedger(context=checked.as_context(context))),
+            settings=checked.as_settings(settings),
             lineage=lineage,
             deps=deps,
         )

@@ -16,12 +16,12 @@ from callgate.conversation.feature_set import Equipment
 from callgate.conversation.injected import CLOSED
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.ports import Model
-from callgate.conversation.reply import AT_REST, EventStream, Reply
 from callgate.core.record import Listener
 from callgate.formats.jsonable import misfit
 from callgate.session.history import HistoryEdits
 from callgate.session.nesting import NAME as NESTING
 from callgate.session.nesting import NestingPart
+from callgate.session.reply import AT_REST, EventStream, Reply
 from callgate.session.run import RunResult, Runs, SyncLoop, run
 from callgate.session.work import BUSY, PromptRun, Work
 from callgate.staging.feature import NAME as STAGING

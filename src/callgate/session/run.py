@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from callgate.conversation.ledger import Ledger
-from callgate.conversation.reply import AT_REST, EventStream
 from callgate.core.call_ledger import CallLedger, Entry
 from callgate.session.nesting import NestingPart
+from callgate.session.reply import AT_REST, EventStream
 from callgate.session.work import PromptRun, Work
 from callgate.words import events
 from callgate.words.calls import CODES, ToolCall

@@ -3,29 +3,16 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Generator
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 from weakref import finalize
 
 from callgate.conversation.record import Record
 from callgate.core.sizes import merged_progress
+from callgate.session.work import Work
 from callgate.words import events
 
 T = TypeVar("T", covariant=True)
 AT_REST: tuple[events.SessionStatus, ...] = ("idle", "waiting_confirmation", "paused", "closed")
-
-
-class EventSource(Protocol):
-    """Protocol of the session from which an EventStream reads events."""
-
-    @property
-    def status(self) -> events.SessionStatus: ...
-
-    @property
-    def record(self) -> Record: ...
-
-    def take_failure(self) -> Exception | None:
-        """Return the exception that ended the last work and clear it; None if there is none."""
-        ...
 
 
 class _Unread:
@@ -93,7 +80,7 @@ class EventStream(Generic[T]):
 
     def __init__(
         self,
-        session: EventSource,
+        session: Work,
         ending: tuple[events.SessionStatus, ...],
         value: Callable[[events.SessionEvent], T],
         wanted: Callable[[events.AgentPath, events.Event], bool] = lambda path, event: True,
@@ -162,7 +149,7 @@ class Reply(EventStream[events.Event]):
     ends the reply, unless the question is answered in the body of the loop.
     """
 
-    def __init__(self, session: EventSource, ending: tuple[events.SessionStatus, ...] = AT_REST) -> None:
+    def __init__(self, session: Work, ending: tuple[events.SessionStatus, ...] = AT_REST) -> None:
         own = session.record.path
         super().__init__(
             session,
