@@ -9,10 +9,10 @@ which calls a failure or a cancel affects, and when results are released.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from heapq import heappop, heappush
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from callgate.core import outcomes
 from callgate.core.lanes import EXCLUSIVE, SHARED, BoundLocks, Lanes
@@ -129,48 +129,24 @@ class BoardCall:
 
 
 C = TypeVar("C", bound=BoardCall)
-C_contra = TypeVar("C_contra", bound=BoardCall, contravariant=True)
+Action = Literal[
+    "judge", "ask", "lock", "limit_wait", "defer", "start", "cancel_tool", "withdraw", "unlock", "settle", "release"
+]
+"""The actions of a board; no performer of an action may raise an exception of a tool, a hook or a check.
 
-
-class Actions(Protocol[C_contra]):
-    """Protocol of the object that performs the actions of a board.
-
-    No method may raise an exception of a tool, a hook or a check.
-    """
-
-    def judge(self, call: C_contra, /) -> None:
-        """Ask the gate about the call, then pass ``judged`` or ``settled`` to the board."""
-
-    def ask(self, call: C_contra, /) -> None:
-        """Ask the user about the call, then pass ``asked`` and ``answered`` to the board."""
-
-    def lock(self, call: C_contra, /) -> None:
-        """Request the locks of the call from the host, then pass ``granted`` or ``lock_busy`` to the board."""
-
-    def limit_wait(self, call: C_contra, /) -> None:
-        """Start the timeout of an exclusive call, which waits until the calls without locks have ended."""
-
-    def defer(self, call: C_contra, /) -> None:
-        """Release the locks of the call. The call keeps its position in the queue for the locks."""
-
-    def start(self, call: C_contra, /) -> None:
-        """Record the start of the call and run its tool. Pass ``started`` when the start is recorded, and
-        ``settled`` when the tool has ended, or ``ended`` if the call was settled before."""
-
-    def cancel_tool(self, call: C_contra, /) -> None:
-        """Cancel the tool of the call. Pass ``overdue`` to the board if the tool does not end within the grace
-        period."""
-
-    def withdraw(self, call: C_contra, /) -> None:
-        """Cancel the task and the lock request of a call that has not started."""
-
-    def unlock(self, call: C_contra, /) -> None: ...
-
-    def settle(self, call: C_contra, /) -> None:
-        """Record the result of the call (``call.result``)."""
-
-    def release(self, call: C_contra, /) -> None:
-        """Release the result of the call. The results of all earlier calls have been released."""
+judge        ask the gate, then pass ``judged`` or ``settled`` to the board
+ask          ask the user, then pass ``asked`` and ``answered``
+lock         request the locks of the call from the host, then pass ``granted`` or ``lock_busy``
+limit_wait   start the timeout of an exclusive call, which waits until the calls without locks have ended
+defer        release the locks of the call, which keeps its position in the queue for the locks
+start        record the start of the call and run its tool; pass ``started`` when the start is recorded, and ``settled``
+             when the tool has ended, or ``ended`` if the call was settled before
+cancel_tool  cancel the tool of the call; pass ``overdue`` if the tool does not end within the grace period
+withdraw     cancel the task and the lock request of a call that has not started
+unlock       release the locks of the call
+settle       record the result of the call (``call.result``)
+release      release the result of the call; the results of all earlier calls have been released
+"""
 
 
 class Board(Generic[C]):
@@ -185,14 +161,13 @@ class Board(Generic[C]):
     interruptible      True if calls are running and a message of the user would cancel all of them
     """
 
-    def __init__(self, performer: Actions[C], max_concurrency: int = 10, start: Start = "early") -> None:
-        self.actions: deque[tuple[Callable[[C], None], C]] = deque()
+    def __init__(self, max_concurrency: int = 10, start: Start = "early") -> None:
+        self.actions: deque[tuple[Action, C]] = deque()
         self.calls: list[C] = []
         self.front = self.moving = 0
         self.whole = self.stopped = self.interruptible = False
         self.cancelled_because: tuple[str, str] | None = None
         self._all_cancelled_because: tuple[str, str] | None = None  # also calls without effects
-        self._do = performer
         self._halted = False
         self._free_places = max_concurrency
         self._eager = start == "eager"
@@ -216,7 +191,7 @@ class Board(Generic[C]):
             self.settled(call, refused)
             return
         self._lanes.put(call.index, call.locks)
-        self.actions.append((self._do.judge, call))
+        self.actions.append(("judge", call))
 
     def refuses(self, call: C) -> Result | None:
         """Return the result of a call that must not start, or None. A failed call stops only calls with effects."""
@@ -253,7 +228,7 @@ class Board(Generic[C]):
         self._free_place(call)
         self._move(call, Move.REBOUND)
         self.relocked(call, locks)
-        self.actions.append((self._do.judge, call))
+        self.actions.append(("judge", call))
 
     def asked(self, call: C) -> None:
         self._move(call, Move.ASKED)
@@ -271,7 +246,7 @@ class Board(Generic[C]):
         if call.has_place or self._free_places:
             self._begin(call)
         else:  # a call that waits for a place holds no locks: a call with a place may wait for them
-            self.actions.append((self._do.defer, call))
+            self.actions.append(("defer", call))
             self._move(call, Move.DEFERRED)
             heappush(self._ready, call.index)
         self._fill()
@@ -299,7 +274,7 @@ class Board(Generic[C]):
 
     def ended(self, call: C) -> None:
         """Release the locks of a call whose tool ended after the call was settled."""
-        self.actions.append((self._do.unlock, call))
+        self.actions.append(("unlock", call))
         self._move(call, Move.ENDED)
         self._unshare(call)
         self._fill()
@@ -339,7 +314,7 @@ class Board(Generic[C]):
             if call.stage in ACTIVE:
                 self._cancel(call, "user", because)
             elif call.result is None:
-                self.actions.append((self._do.withdraw, call))
+                self.actions.append(("withdraw", call))
                 self._free_place(call)
                 self._move(call, Move.HALTED)
 
@@ -382,7 +357,7 @@ class Board(Generic[C]):
         if call.asks:
             if self._lanes.free(call.index):
                 self._move(call, Move.CLEARED)
-                self.actions.append((self._do.ask, call))
+                self.actions.append(("ask", call))
         elif (self.whole or call.early or self._eager) and self._begins and self._lanes.free(call.index):
             self._move(call, QUEUED)
             heappush(self._ready, call.index)
@@ -398,23 +373,23 @@ class Board(Generic[C]):
             elif call.locks is EXCLUSIVE and self._shared:  # running calls without locks
                 self._move(call, LOCKED)
                 self._parked.append(call)
-                self.actions.append((self._do.limit_wait, call))
+                self.actions.append(("limit_wait", call))
             else:
                 self._take_place(call)
                 self._move(call, LOCKED)
-                self.actions.append((self._do.lock, call))
+                self.actions.append(("lock", call))
 
     def _begin(self, call: C) -> None:
         if self._relocked and not self._lanes.free(call.index):  # the locks of an earlier call changed
             self._free_place(call)
-            self.actions.append((self._do.unlock, call))
+            self.actions.append(("unlock", call))
             self._move(call, Move.BLOCKED)
             return
         if call.locks is SHARED:
             self._shared.add(call.index)
         self._take_place(call)
         self._move(call, BEGUN)
-        self.actions.append((self._do.start, call))
+        self.actions.append(("start", call))
 
     def _take_place(self, call: C) -> None:
         if not call.has_place:
@@ -442,12 +417,12 @@ class Board(Generic[C]):
             if call.locks is SHARED:
                 self._unshare(call)
             else:
-                self.actions.append((self._do.unlock, call))
+                self.actions.append(("unlock", call))
         self._free_place(call)
         self._move(call, move)
         call.result = result
         call.held = call.index > self.front
-        self.actions.append((self._do.settle, call))
+        self.actions.append(("settle", call))
         if call.cascade and self.cancelled_because is None and outcomes.cascades(result):
             self._cancel_all("sibling", f"Cancelled: parallel tool call {call.label} errored.")
         if result.details and HOOK_STOP in result.details:
@@ -460,7 +435,7 @@ class Board(Generic[C]):
     def _release(self) -> None:
         calls, front = self.calls, self.front
         while front < len(calls) and calls[front].result is not None:
-            self.actions.append((self._do.release, calls[front]))
+            self.actions.append(("release", calls[front]))
             front += 1
         self.front = front
 
@@ -482,10 +457,10 @@ class Board(Generic[C]):
             call.reason, call.because = reason, because
         if call.stage is RUNNING:
             self._move(call, Move.CANCELLED)
-            self.actions.append((self._do.cancel_tool, call))
+            self.actions.append(("cancel_tool", call))
         elif call.stage is not STOPPING:
             self._withdraw(call, outcomes.not_started(reason, because))
 
     def _withdraw(self, call: C, result: Result) -> None:
-        self.actions.append((self._do.withdraw, call))
+        self.actions.append(("withdraw", call))
         self._settle(call, result)

@@ -49,7 +49,7 @@ class Engine:
 
     def __init__(self, setup: CallSetup) -> None:
         self._settings = settings = setup.settings
-        self.board: Board[Call] = Board(self, settings.max_concurrency, settings.start)
+        self.board: Board[Call] = Board(settings.max_concurrency, settings.start)
         self.tasks: set[asyncio.Task[None]] = set()
         self.on_resumed: Callable[[], None] | None = None
         self.on_progress: Callable[[events.CallProgressed], None] | None = None
@@ -77,7 +77,7 @@ class Engine:
         try:
             while actions:
                 action, call = actions.popleft()
-                action(call)
+                getattr(self, action)(call)
         finally:
             self._performing = False
         if self._interruptible is not self.board.interruptible:

@@ -6,6 +6,7 @@ controls        the state and the operations that only interfaces use
 run             one run, from an input to its end
 work            runs the turns: the next prompt, unfinished work, tasks between turns
 history         edits of the conversation: rewind, branch, snip, trim, and recorded settings
+reply           events as asynchronous iterators
 nesting         nested sessions: names, costs, questions and modes; ``nested_gate`` checks their calls
 answer_mailbox  answers that other programs write next to the log
 user_questions  questions to the user outside of calls
