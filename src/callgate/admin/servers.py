@@ -16,7 +16,7 @@ from callgate.host.local import LocalHost
 from callgate.mcp import OWN_FILE, PROJECT_FILE
 from callgate.mcp.approvals import ApprovedDefinitions
 from callgate.mcp.server import Server
-from callgate.mcp.server_config import LARGEST, ServerConfig, ServerConfigs, as_entry, read_file, read_server
+from callgate.mcp.server_config import LARGEST, ServerConfig, ServerConfigs, as_entry, merged, read_file, read_server
 from callgate.mcp.server_context import ServerContext, ServerLimits, ServerState
 from callgate.mcp.server_list import ServerList
 from callgate.mcp.tool_definitions import server_name
@@ -73,7 +73,7 @@ def own_names() -> tuple[str, ...]:
 def _written(config: Config) -> ServerConfigs:
     """Return the servers in the user's and the project's file, including untrusted servers."""
     own = ServerConfigs() if config.folder is None else read_file(config.folder / OWN_FILE, "user")
-    return own + read_file(config.root / PROJECT_FILE, "project")
+    return merged((own, read_file(config.root / PROJECT_FILE, "project")))
 
 
 def add_server(name: str, entry: Any, scope: ServerScope) -> AddedServer:
