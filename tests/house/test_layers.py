@@ -95,9 +95,8 @@ EXCEPTIONS = {
     "cli.session_log": ("transcript",),
     "tui.commands.custom_prompts": ("policy.trust", "tools.front_matter", "tools.skills"),
     "tui.commands.slash_program": ("host.environment",),  # programs outside the workspace
-    "tui.composer.pictures": ("host.environment", "host.files", "tools.files"),
     "tui.composer.prompt_history": ("transcript",),
-    "tui.composer.workspace_files": ("host.environment", "tools.ripgrep"),
+    "tui.composer.local_files": ("host.environment", "host.files", "tools.files", "tools.ripgrep"),
 }
 # Everybody may ask for the version.
 FOR_ALL = ("_version",)

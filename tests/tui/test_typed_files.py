@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.tui.composer.pictures import clipboard_picture, read_picture
-from callgate.tui.composer.workspace_files import folder_names, workspace_files
+from callgate.tui.composer.local_files import clipboard_picture, folder_names, read_picture, workspace_files
 from callgate.words.errors import UsageError
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)

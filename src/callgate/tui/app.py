@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from time import monotonic, time
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit.enums import EditingMode
 
@@ -29,6 +29,7 @@ from callgate.tui.layout import build_application
 from callgate.tui.panels.question_queue import QuestionQueue
 from callgate.tui.panels.scroll_panel import Transcript
 from callgate.tui.port import Panel, Receiver, SessionOpener, SessionStart, SlashCommand, ViewName
+from callgate.tui.render import warm_up
 from callgate.tui.route import as_card, route
 from callgate.tui.screen import ESCAPE, ESCAPE_AT_CARD, terminal_output
 from callgate.tui.theme import Theme, theme_for
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
     from callgate import Session
     from callgate.config import Config
     from callgate.tui.statusline.status_line import SessionStatusLine
-
-T = TypeVar("T")
 
 Pilot = Callable[["TerminalApp"], Coroutine[Any, Any, None]]
 
@@ -75,12 +74,6 @@ def run_terminal(
     return code
 
 
-def _warm_up() -> None:
-    from callgate.tui.render import warm_up
-
-    warm_up()
-
-
 class TerminalApp:
     """The terminal application; it implements ``InnerTerminal``. The input line is shown while ``opener`` opens the
     session."""
@@ -92,9 +85,7 @@ class TerminalApp:
         self.config: Config | None = None
         self.custom: Sequence[SlashCommand] = ()
         self.statusline: SessionStatusLine | None = None
-        self._greeted: list[
-            str
-        ] = []  # notes that the greeting has shown; not shown again when the session publishes them
+        self._greeted: list[str] = []  # notes in the greeting, which are not shown again when they are published
         self.composer = Composer(self)
         self.frames = Frames(self)
         self.actions = InputActions(self, self.frames)
@@ -189,7 +180,7 @@ class TerminalApp:
                 action()
             self._when_open.clear()
             self.redraw()
-            self.start(asyncio.to_thread(_warm_up))
+            self.start(asyncio.to_thread(warm_up))
             await self._leave.wait()
             if self.statusline is not None:
                 await self.statusline.close()

@@ -13,13 +13,13 @@ from callgate.formats.display import visible
 from callgate.formats.shown_paths import shown_paths
 from callgate.tui.attention import title_of
 from callgate.tui.blocks import Block, EndBlock, NoticeBlock
+from callgate.tui.render import Painter
 from callgate.tui.route import as_card
 from callgate.words.pending import Staged
 
 if TYPE_CHECKING:
     from callgate.session.controls import CallFace
     from callgate.tui.inner_port import InnerTerminal
-    from callgate.tui.render import Painter
 
 FRAME = 1 / 30
 """The shortest time between two frames, in seconds."""
@@ -157,8 +157,6 @@ class Frames:
         return lines
 
     def painter(self, *, unbroken: bool = False) -> Painter:
-        from callgate.tui.render import Painter  # costly, and not needed for the first prompt
-
         app = self._app
         root = "" if app.session is None else app.session.controls.root
         return Painter(app.theme, app.application.output.get_size().columns, self._face, unbroken=unbroken, root=root)

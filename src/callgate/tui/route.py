@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from callgate.tui.keys import Context
 from callgate.tui.port import Panel, Receiver
 
 SETTLE = 0.4
@@ -20,6 +21,8 @@ class Card(Panel):
 
     guard  decides whether the card receives the keys
     """
+
+    context: Context = "selector"
 
     def __init__(self, guard: InputGuard | None = None) -> None:
         self.guard = guard or InputGuard()

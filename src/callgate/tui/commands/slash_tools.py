@@ -21,7 +21,7 @@ from callgate.tui.commands import (
     seconds,
     session_of,
 )
-from callgate.tui.panels.servers_panel import server_tools
+from callgate.tui.commands.slash_servers import server_tools
 from callgate.tui.render.call_rows import decided_text
 from callgate.words.decisions import ApprovalPolicy, Origin, arguments_hash
 from callgate.words.errors import UsageError

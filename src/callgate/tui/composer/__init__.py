@@ -2,7 +2,7 @@
 
 attachments     long pasted texts and images, each stored as one character of the text
 mentions        ``@path`` and paths of images in a text
-candidates      the completion list; ``completion_sources`` and ``workspace_files`` find its entries
+candidates      the completion list; ``completion_sources`` and ``local_files`` find its entries
 recall          earlier prompts; ``prompt_history`` stores them
 hints           the lines above and below the input line
 """
@@ -108,7 +108,7 @@ class Composer:
 
     def paste_clipboard(self) -> None:
         async def take() -> None:
-            from callgate.tui.composer.pictures import clipboard_picture
+            from callgate.tui.composer.local_files import clipboard_picture
 
             try:
                 image = await asyncio.to_thread(clipboard_picture)
@@ -213,7 +213,7 @@ class Composer:
         return [image for path in image_paths(text) if (image := self._read_image(path)) is not None]
 
     def _read_image(self, path: str) -> Image | None:
-        from callgate.tui.composer.pictures import read_picture
+        from callgate.tui.composer.local_files import read_picture
 
         try:
             return read_picture(self._root() / Path(path).expanduser())

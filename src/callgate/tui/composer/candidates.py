@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from os.path import expanduser
 from typing import TYPE_CHECKING, Literal
 
@@ -36,15 +37,15 @@ class Candidate:
     entry: RecalledPrompt | None = None
 
 
+@dataclass(eq=False)
 class CandidateList:
     """The entries of the completion list, one of which is selected. ``is_moved`` is True if the user selected it."""
 
-    def __init__(self, kind: Kind, start: int, candidates: Sequence[Candidate]) -> None:
-        self.kind: Kind = kind
-        self.start = start
-        self.candidates = candidates
-        self.is_moved = False
-        self._at = 0
+    kind: Kind
+    start: int
+    candidates: Sequence[Candidate]
+    is_moved: bool = False
+    _at: int = 0
 
     @property
     def marked(self) -> Candidate:

@@ -50,7 +50,7 @@ class CompletionSources:
 
     def beside(self, folder: str) -> list[str]:
         """Return the names of the files in one folder, without a cache."""
-        from callgate.tui.composer.workspace_files import folder_names
+        from callgate.tui.composer.local_files import folder_names
 
         return folder_names(self._root() / folder)
 
@@ -93,7 +93,7 @@ class _CachedReads(Generic[K, V]):
 
 async def _path_index(root: Path) -> PathIndex | None:
     def listed() -> PathIndex:
-        from callgate.tui.composer.workspace_files import workspace_files
+        from callgate.tui.composer.local_files import workspace_files
 
         return PathIndex(workspace_files(root))
 

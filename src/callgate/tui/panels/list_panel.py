@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from callgate.formats.columns import clipped, width, words
@@ -39,6 +40,7 @@ class ListItem:
     words: str = ""
 
 
+@dataclass(eq=False)
 class ListPanel:
     """A panel with a list of items.
 
@@ -48,40 +50,29 @@ class ListPanel:
     closed   called if the user closes the panel without a selection
     """
 
+    terminal: Terminal
+    title: str
+    items: Sequence[ListItem]
+    chosen: Callable[[ListItem], None]
+    preview: Callable[[ListItem], str | None] | None = None
+    other: Callable[[], None] | None = None
+    other_help: str = ""
+    closed: Callable[[], None] | None = None
+    at: int = 0
     context: Context = "selector"
     full_screen = False
+    filter: str = field(default="", init=False)
+    shown: Sequence[ListItem] = field(default=(), init=False)
+    _top: int = field(default=0, init=False)
+    _rows: int = field(default=1, init=False)
 
-    def __init__(
-        self,
-        terminal: Terminal,
-        title: str,
-        items: Sequence[ListItem],
-        chosen: Callable[[ListItem], None],
-        *,
-        preview: Callable[[ListItem], str | None] | None = None,
-        other: Callable[[], None] | None = None,
-        other_help: str = "",
-        closed: Callable[[], None] | None = None,
-        at: int = 0,
-    ) -> None:
-        self._terminal = terminal
-        self.title = title
-        self._chosen = chosen
-        self._preview = preview
-        self._other = other
-        self.other_help = other_help
-        self._closed = closed
-        self.filter = ""
-        self._top = 0
-        self._rows = 1
-        self.at = at
-        self.shown: Sequence[ListItem] = ()
-        self.set_items(items)
+    def __post_init__(self) -> None:
+        self.set_items(self.items)
 
     def set_items(self, items: Sequence[ListItem]) -> None:
         """Replace the items. The cursor stays at its item if the new list contains the item."""
         key = None if self.current is None else self.current.key
-        self._items = items
+        self.items = items
         self.full_screen = self.full_screen or len(items) > _LONG
         self._searched = [f"{each.title} {each.detail} {each.words}".casefold() for each in items]
         self._apply_filter()
@@ -94,7 +85,7 @@ class ListPanel:
 
     def _apply_filter(self) -> None:
         wanted = self.filter.casefold().split()
-        pairs = zip(self._items, self._searched, strict=True)
+        pairs = zip(self.items, self._searched, strict=True)
         self.shown = [each for each, text in pairs if all(word in text for word in wanted)]
         self.at = min(self.at, max(len(self.shown) - 1, 0))
 
@@ -110,12 +101,12 @@ class ListPanel:
                 self._move(len(self.shown) if action == "end" else -len(self.shown))
             case "erase":
                 self._set_filter(self.filter[:-1])
-            case "other" if self._other is not None:
-                self._other()
+            case "other" if self.other is not None:
+                self.other()
             case "choose" if self.current is not None:
                 item = self.current
-                self._terminal.close_panel(self)
-                self._chosen(item)
+                self.terminal.close_panel(self)
+                self.chosen(item)
             case "cancel":
                 self._cancel()
             case _:
@@ -130,9 +121,9 @@ class ListPanel:
         if self.filter:
             self._set_filter("")
             return
-        self._terminal.close_panel(self)
-        if self._closed is not None:
-            self._closed()
+        self.terminal.close_panel(self)
+        if self.closed is not None:
+            self.closed()
 
     def _set_filter(self, text: str) -> None:
         self.filter = text
@@ -145,14 +136,14 @@ class ListPanel:
     # ---- lines --------------------------------------------------------------------------------------------------
 
     def lines(self, width: int, height: int) -> Sequence[str]:
-        theme = self._terminal.theme
-        beside = self._preview is not None and width >= _WIDE
-        below = height // 3 if self._preview is not None and not beside and height >= _HIGH else 0
+        theme = self.terminal.theme
+        beside = self.preview is not None and width >= _WIDE
+        below = height // 3 if self.preview is not None and not beside and height >= _HIGH else 0
         self._rows = max(height - _FRAME - (width < 60) - below, 1)
         self._top = max(min(self._top, self.at), self.at - self._rows + 1)
         page = PanelPage(theme, width)
         page.line(self.title, "bold", f"{self.at + 1 if self.shown else 0} of {len(self.shown)}")
-        if self.filter or len(self._items) > _FEW:
+        if self.filter or len(self.items) > _FEW:
             page.line(f"search: {self.filter}{theme.sign('▏', '_')}", "cyan" if self.filter else "grey")
         rows = self._item_lines(width // 2 if beside else width)
         if beside:
@@ -161,7 +152,7 @@ class ListPanel:
         if below:
             page.rule()
             page.lines += [f"  {line}" for line in self._preview_lines(width - 3, below - 1)]
-        other = [("Tab", self.other_help)] if self._other is not None else []
+        other = [("Tab", self.other_help)] if self.other is not None else []
         escape = ("Esc", "clear the search" if self.filter else "close")
         page.keys([(theme.sign("↑ ↓", "up/down"), "move"), ("Enter", "take"), *other, escape])
         return page.lines
@@ -169,9 +160,9 @@ class ListPanel:
     def _item_lines(self, room: int) -> list[str]:
         """Return the lines of the items. In a short list without a preview, a detail that does not fit beside the title
         of the current item is below it."""
-        theme = self._terminal.theme
+        theme = self.terminal.theme
         page = PanelPage(theme, room)
-        below = self._preview is None and len(self._items) <= _FEW and self._rows >= len(self._items) + 3
+        below = self.preview is None and len(self.items) <= _FEW and self._rows >= len(self.items) + 3
         for number, each in enumerate(self.shown[self._top : self._top + self._rows], start=self._top):
             here = number == self.at
             sign = f"{each.sign} " if each.sign else ""
@@ -191,8 +182,8 @@ class ListPanel:
         return page.lines
 
     def _preview_lines(self, room: int, most: int) -> list[str]:
-        assert self._preview is not None
-        text = None if self.current is None else self._preview(self.current)
+        assert self.preview is not None
+        text = None if self.current is None else self.preview(self.current)
         if text is None:
             return []
         return [line for each in text.split("\n") for line in words(visible(each), room)][:most]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from callgate.formats.shown_paths import shortened, shown_path
 from callgate.tui.blocks import NoticeBlock
-from callgate.tui.keys import Context
 from callgate.tui.panels.panel_page import PanelPage, clip_lines, write_change
 from callgate.tui.panels.scroll_panel import ScrollPanel
 from callgate.tui.route import Card
@@ -28,8 +27,6 @@ _REASON = "Requested by the user in the terminal."
 class PendingPanel(Card):
     """A panel for one staged action. ``change`` is None if the action changes no files. All files are selected at
     first."""
-
-    context: Context = "selector"
 
     def __init__(self, terminal: Terminal, staged: Staged, change: ChangeSet | None) -> None:
         super().__init__()

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, cast
 from callgate.formats.display import visible
 from callgate.formats.shown_paths import home_path, shortened_call, shown_paths, without_path
 from callgate.tui.blocks import NoticeBlock
+from callgate.tui.commands.slash_servers import server_tools
 from callgate.tui.fold_calls import resolve_title
 from callgate.tui.keys import Context
 from callgate.tui.panels.card_forms import DOOR, AlwaysChoice, FieldsForm
 from callgate.tui.panels.panel_page import PanelPage, clip_lines, write_arguments, write_change
 from callgate.tui.panels.scroll_panel import ScrollPanel
-from callgate.tui.panels.servers_panel import server_tools
 from callgate.tui.render.measures import seconds_text
 from callgate.tui.route import Card, InputGuard
 from callgate.words.decisions import Confirmation, Question, arguments_hash

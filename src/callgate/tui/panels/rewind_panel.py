@@ -53,7 +53,7 @@ class RewindPanel(ListPanel):
         return self._prompts[item.key].message.text
 
     def _ask_how(self, item: ListItem) -> None:
-        terminal, prompt = self._terminal, self._prompts[item.key]
+        terminal, prompt = self.terminal, self._prompts[item.key]
 
         def chosen(way: ListItem) -> None:
             terminal.start(go_back(terminal, prompt, way.key))

@@ -98,12 +98,12 @@ class SessionsPanel(ListPanel):
             self._take(each.session)
             return
         command = f"cd {quote(each.about.workspace)} && callgate --resume {each.session}"
-        self._terminal.show(NoticeBlock(f"That session belongs to another folder: {command}"))
-        self._terminal.open_panel(self)
+        self.terminal.show(NoticeBlock(f"That session belongs to another folder: {command}"))
+        self.terminal.open_panel(self)
 
     def _toggle(self) -> None:
         self._everywhere = not self._everywhere
-        self._terminal.start(self._read_list())
+        self.terminal.start(self._read_list())
 
     async def _read_list(self) -> None:
         everywhere = self._everywhere
@@ -111,21 +111,21 @@ class SessionsPanel(ListPanel):
         try:
             found = await asyncio.to_thread(read)
         except CallgateError as error:
-            self._terminal.show(NoticeBlock(str(error), "error"))
+            self.terminal.show(NoticeBlock(str(error), "error"))
             return
         if everywhere is self._everywhere:
             self._listed = {each.path: each for each in found}
             self.title = "Sessions of all folders" if everywhere else "Sessions of this folder"
             self.other_help = "this folder" if everywhere else "other folders"
             self.set_items(self._items_of(found))
-        self._terminal.redraw()
+        self.terminal.redraw()
 
     # ---- preview ------------------------------------------------------------------------------------------------
 
     def _text(self, item: ListItem) -> str | None:
         if item.key not in self._texts and not self._reading:
             self._reading = True
-            self._terminal.start(self._read_text(item.key))
+            self.terminal.start(self._read_text(item.key))
         return self._texts.get(item.key)
 
     async def _read_text(self, path: str) -> None:
@@ -133,7 +133,7 @@ class SessionsPanel(ListPanel):
             self._texts[path] = await asyncio.to_thread(self._preview_of, path)
         finally:
             self._reading = False
-            self._terminal.redraw()
+            self.terminal.redraw()
 
     def _preview_of(self, path: str) -> str:
         each = self._listed[path]

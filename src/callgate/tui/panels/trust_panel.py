@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 from callgate.admin.workspace_policy import ChangedFolder, Fingerprint, Trust, Trusted, Untrusted, fingerprint
 from callgate.formats.shown_paths import home_path
 from callgate.tui.blocks import NoticeBlock
-from callgate.tui.keys import Context
 from callgate.tui.panels.panel_page import PanelPage, clip_lines
 from callgate.tui.panels.scroll_panel import ScrollPanel
 from callgate.tui.route import Card
@@ -35,8 +34,6 @@ class TrustPanel(Card):
     the folder.
     """
 
-    context: Context = "selector"
-
     def __init__(
         self, terminal: Terminal, config: Config, found: Fingerprint, answer: asyncio.Future[TrustAnswer]
     ) -> None:
@@ -59,9 +56,6 @@ class TrustPanel(Card):
                 self._say("later")
             case _:
                 return
-
-    def typed(self, text: str) -> None:
-        pass
 
     def _say(self, answer: TrustAnswer) -> None:
         self._terminal.close_panel(self)

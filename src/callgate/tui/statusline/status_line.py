@@ -9,6 +9,7 @@ import asyncio
 import os
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 from unicodedata import category
@@ -100,12 +101,7 @@ class SessionStatusLine:
             return None
         command = StatusCommand(self._config, self._clock)
         line = StatusLine(
-            command,
-            self._payload,
-            lambda lines: self._redraw(),
-            clock=self._clock,
-            refresh=settings.refresh,
-            warn=self._warn,
+            command, self._payload, lambda lines: self._redraw(), self._clock, settings.refresh, self._warn
         )
         line.start()
         return line
@@ -255,6 +251,7 @@ def asks_for_run(event: e.Event) -> bool:
             )
 
 
+@dataclass(eq=False)
 class StatusLine:
     """Runs the command and stores its lines.
 
@@ -264,23 +261,15 @@ class StatusLine:
     warn     called once, with the first failure
     """
 
-    def __init__(
-        self,
-        run: Run,
-        payload: Callable[[], bytes],
-        changed: Callable[[tuple[str, ...]], object],
-        *,
-        clock: Clock,
-        refresh: float = 0.0,
-        warn: Callable[[str], object] = lambda text: None,
-    ) -> None:
-        self.lines: tuple[str, ...] = ()
-        self._run = run
-        self._payload = payload
-        self._changed = changed
-        self._clock = clock
-        self._refresh = refresh
-        self._warn = warn
+    run: Run
+    payload: Callable[[], bytes]
+    changed: Callable[[tuple[str, ...]], object]
+    clock: Clock
+    refresh: float = 0.0
+    warn: Callable[[str], object] = lambda text: None
+    lines: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
         self._warned = False
         self._window: Timer | None = None  # the debounce timer
         self._by_event = False  # a request since the last run came from an event
@@ -316,8 +305,8 @@ class StatusLine:
             await asyncio.wait((task,))
 
     def _set_timer(self) -> None:
-        if self._refresh and not self._closed:
-            self._timer = self._clock.call_later(self._refresh, self._tick)
+        if self.refresh and not self._closed:
+            self._timer = self.clock.call_later(self.refresh, self._tick)
 
     def _tick(self) -> None:
         self._set_timer()
@@ -325,7 +314,7 @@ class StatusLine:
 
     def _open_window(self) -> None:
         if self._window is None and not self._closed:
-            self._window = self._clock.call_later(DEBOUNCE, self._due)
+            self._window = self.clock.call_later(DEBOUNCE, self._due)
 
     def _due(self) -> None:
         by_event, self._by_event, self._window = self._by_event, False, None
@@ -341,7 +330,7 @@ class StatusLine:
 
     async def _ran(self) -> Finished | str:
         try:
-            return await self._run(self._payload())
+            return await self.run(self.payload())
         except Exception as error:  # no caller handles it; the lines stay as they are
             return in_words(error)
 
@@ -359,13 +348,13 @@ class StatusLine:
         if failure is not None:
             if not self._warned:
                 self._warned = True
-                self._warn(f"the command of the status line {failure}: see callgate statusline test")
+                self.warn(f"the command of the status line {failure}: see callgate statusline test")
             return
         assert isinstance(end, Finished)
         lines = status_lines(end.stdout)
         if lines != self.lines:
             self.lines = lines
-            self._changed(lines)
+            self.changed(lines)
 
 
 def failure_of(end: Finished | str) -> str | None:
