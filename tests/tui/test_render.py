@@ -257,7 +257,7 @@ def test_a_long_diff_is_cut_and_counted_and_whole_on_demand() -> None:
     block = call(result=Result((), (Display("diff", body),)))
     assert shown(block).endswith("… 34 more lines (Ctrl-O)")
     whole = shown(block, expanded=True)
-    assert whole.count("\n") == 57
+    assert whole.count("\n") == 55
     assert "command: npm test" in whole
 
 

@@ -10,7 +10,8 @@ from callgate.cli.start_options import read_interactive
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tui.blocks import CallBlock, NoticeBlock, PromptBlock, TextBlock
 from callgate.tui.fold import SHOWN, ConversationFold, fold_of, keep_end, left_open
-from callgate.tui.panels.rewind_panel import RewindPanel, go_back, open_rewind, prompts_of
+from callgate.tui.panels.list_panel import ListPanel
+from callgate.tui.panels.rewind_panel import go_back, open_rewind, prompts_of
 from callgate.tui.panels.sessions_panel import SessionsPanel, pick_session
 from callgate.tui.port import SessionStart
 from callgate.words.events import Event
@@ -82,7 +83,7 @@ def test_the_picker_of_prompts_goes_back_and_puts_the_prompt_into_the_input_line
             terminal.session = session
             await open_rewind(terminal)
             (panel,) = terminal.panels
-            assert isinstance(panel, RewindPanel)
+            assert isinstance(panel, ListPanel)
             assert "one" in shown(panel)
             panel.act("choose")
             how = terminal.panels[-1]

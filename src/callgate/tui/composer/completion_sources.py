@@ -112,8 +112,6 @@ MOST_FITS = 50
 """The number of matches that are returned."""
 _SCORED = 300
 """The number of letter matches that are scored."""
-_NARROW = 8_000
-"""If fewer paths match, a longer text is matched against these paths only."""
 
 
 class PathIndex:
@@ -129,18 +127,15 @@ class PathIndex:
         self._lower = [path.lower().replace("\n", " ") for path in self.paths]
         self._all = _Lines(self._lower)
         self._names = _Lines([path.rstrip("/").rpartition("/")[2] for path in self._lower])
-        self._narrowed: tuple[str, Sequence[int]] | None = None
 
-    def ranked(self, typed: str, most: int = MOST_FITS) -> list[str]:
+    def ranked(self, typed: str) -> list[str]:
         text = typed.lower().replace("\n", " ")
         if not text:
-            return self.paths[:most]
-        if self._narrowed is not None and text.startswith(self._narrowed[0]):
-            return [self.paths[at] for at in self._of_few(text, self._narrowed[1])[:most]]
+            return self.paths[:MOST_FITS]
         found = dict.fromkeys(self._holding(text))
-        if len(found) < most:
+        if len(found) < MOST_FITS:
             found |= dict.fromkeys(self._in_order(text))
-        return [self.paths[at] for at in islice(found, most)]
+        return [self.paths[at] for at in islice(found, MOST_FITS)]
 
     def _holding(self, text: str) -> Iterator[int]:
         if "/" not in text:
@@ -154,27 +149,8 @@ class PathIndex:
         few match, the whole paths."""
         found = list(islice(self._names.fitting(_in_order(text)), _SCORED))
         if len(found) < MOST_FITS:
-            found = list(islice(self._all.fitting(_in_order(text)), _NARROW))
-            self._narrowed = (text, found) if len(found) < _NARROW else None
-        return sorted(found[:_SCORED], key=lambda at: self._score(text, at))
-
-    def _of_few(self, text: str, near: Sequence[int]) -> list[int]:
-        """Return the indexes of paths that match the text, best first. Only the paths in ``near``, which matched a
-        shorter text, are searched."""
-        fits = _in_order(text).match
-        found = [at for at in near if fits(f"\n{self._lower[at]}")]
-        self._narrowed = (text, found)
-        if len(found) > _SCORED:
-            holding = [at for at in found if text in self._lower[at]]
-            found = [*holding[:_SCORED], *found[: _SCORED - len(holding[:_SCORED])]]
-        return sorted(dict.fromkeys(found), key=lambda at: self._score(text, at))
-
-    def _score(self, text: str, at: int) -> tuple[int, int]:
-        name, path = self._names.lines[at], self._lower[at]
-        if text in path:
-            how = 0 if name.startswith(text) else 1 if _word(text).search(name) else 2 if text in name else 3
-            return how, at
-        return 4, -_points(text, path, name)
+            found = list(islice(self._all.fitting(_in_order(text)), _SCORED))
+        return sorted(found, key=lambda at: -_points(text, self._lower[at], self._names.lines[at]))
 
 
 class _Lines:

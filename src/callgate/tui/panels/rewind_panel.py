@@ -34,32 +34,24 @@ def prompts_of(events: Iterable[Event], live: Iterable[str]) -> list[MessageAdde
     return [*found.values()][::-1]
 
 
-class RewindPanel(ListPanel):
-    """A panel with the earlier prompts. The conversation is rewound to the state before the selected prompt, and the
-    prompt's text is inserted into the input line."""
+def rewind_panel(terminal: Terminal, prompts: list[MessageAdded]) -> ListPanel:
+    """Return a list of the earlier prompts. A selected prompt rewinds the conversation to the state before it, and its
+    text is inserted into the input line."""
+    from callgate.admin.sessions import ago
 
-    def __init__(self, terminal: Terminal, prompts: list[MessageAdded]) -> None:
-        from callgate.admin.sessions import ago
+    by_id, now = {each.message.id: each for each in prompts}, time()
 
-        self._prompts = {each.message.id: each for each in prompts}
-        now = time()
-        items = [
-            ListItem(name, " ".join(each.message.text.split()), ago(each.at, now))
-            for name, each in self._prompts.items()
-        ]
-        super().__init__(terminal, "Rewind to before a message", items, self._ask_how, preview=self._text)
-
-    def _text(self, item: ListItem) -> str:
-        return self._prompts[item.key].message.text
-
-    def _ask_how(self, item: ListItem) -> None:
-        terminal, prompt = self.terminal, self._prompts[item.key]
-
+    def ask_how(item: ListItem) -> None:
         def chosen(way: ListItem) -> None:
-            terminal.start(go_back(terminal, prompt, way.key))
+            terminal.start(go_back(terminal, by_id[item.key], way.key))
 
         title = f"Rewind to before: {item.title}"
-        terminal.open_panel(ListPanel(terminal, title, _WAYS, chosen, closed=lambda: terminal.open_panel(self)))
+        terminal.open_panel(ListPanel(terminal, title, _WAYS, chosen, closed=lambda: terminal.open_panel(panel)))
+
+    items = [ListItem(name, " ".join(each.message.text.split()), ago(each.at, now)) for name, each in by_id.items()]
+    title = "Rewind to before a message"
+    panel = ListPanel(terminal, title, items, ask_how, lambda item: by_id[item.key].message.text)
+    return panel
 
 
 async def open_rewind(terminal: Terminal) -> None:
@@ -70,7 +62,7 @@ async def open_rewind(terminal: Terminal) -> None:
         told = await session.events_after(0)
         prompts = prompts_of((event for _number, event in told), (each.id for each in session.messages))
     if prompts:
-        terminal.open_panel(RewindPanel(terminal, prompts))
+        terminal.open_panel(rewind_panel(terminal, prompts))
     else:
         terminal.show(NoticeBlock("There is no message to rewind to yet."))
 

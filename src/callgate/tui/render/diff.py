@@ -30,8 +30,8 @@ SHOWN_BEFORE = 10
 CARETS = "carets"
 """The style of a row that marks the words of the row above. Only terminals without colours have such rows."""
 MOST_LINES, MOST_WORDS, MOST_REPEATS = 40, 200, 30
-"""The maximum number of neighbouring changed lines, of words in a line, and of the same word in a line, that are
-compared. The time of a comparison grows with the square of the repetitions."""
+"""The maximum number of added lines, of words in a line, and of the same word in a line, that are compared.
+The time of a comparison grows with the square of the repetitions."""
 LEAST_ALIKE = 0.4
 """The minimum share of equal words in two lines that are compared as versions of one line."""
 MOST_MARKED = 0.7
@@ -260,26 +260,14 @@ def _equal(one: str, other: str) -> int:
 
 
 def _similar_lines(before: Sequence[list[str]], after: Sequence[list[str]]) -> Iterator[Range]:
-    """Yield the pairs of similar lines, in order, with the highest total similarity."""
-    olds, news = [*map(_counted, before)], [*map(_counted, after)]
-    if max(len(before), len(after)) > MOST_LINES:
-        yield from ((at, at) for at, two in enumerate(zip(olds, news, strict=False)) if _alike(*two))
-        return
-    alike = [[_alike(old, new) for new in news] for old in olds]
-    best = [[0.0] * (len(after) + 1) for _ in range(len(before) + 1)]
-    for at in reversed(range(len(before))):
-        for to in reversed(range(len(after))):
-            both = alike[at][to] and alike[at][to] + best[at + 1][to + 1]
-            best[at][to] = max(both, best[at + 1][to], best[at][to + 1])
-    at = to = 0
-    while at < len(before) and to < len(after):
-        if alike[at][to] and best[at][to] == alike[at][to] + best[at + 1][to + 1]:
-            yield at, to
-            at, to = at + 1, to + 1
-        elif best[at][to] == best[at + 1][to]:
-            at += 1
-        else:
-            to += 1
+    """Yield pairs of similar lines, in order. A removed line is compared with the next ``MOST_LINES`` added lines."""
+    news = [*map(_counted, after)]
+    begin = 0
+    for at, old in enumerate(map(_counted, before)):
+        alike = [_alike(old, new) for new in news[begin : begin + MOST_LINES]]
+        if any(alike):
+            begin += alike.index(max(alike)) + 1
+            yield at, begin - 1
 
 
 def _counted(words: list[str]) -> Counter[str]:

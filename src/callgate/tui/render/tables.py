@@ -4,12 +4,12 @@ import re
 from collections.abc import Sequence
 
 from callgate.formats.columns import clipped, width, words
-from callgate.formats.columns import width as width_of
 from callgate.formats.display import visible
 from callgate.tui.blocks import LinesBlock, TableBlock
-from callgate.tui.render.spans import Span, wrapped
+from callgate.tui.render.spans import Span, painted, wrapped
 from callgate.tui.theme import Theme
 
+Cell = Sequence[Span]
 _GAP = 2
 _NARROWEST = 3
 _NUMBER = re.compile(r"[-+$]?[\d,.]+(?:%| ms| s)?|", re.ASCII)
@@ -21,21 +21,25 @@ def table_lines(block: TableBlock, theme: Theme, room: int) -> list[str]:
     The widest columns are made narrower until the table fits, and their text is wrapped. Columns of numbers are
     right-aligned. A table without rows has no head.
     """
-    rows = [[visible(cell) for cell in row] for row in block.rows]
-    heads = [visible(head) for head in block.heads] if rows else []
-    widths = _widths([*([heads] if heads else []), *rows], max(room - _GAP, _NARROWEST))
+    marks = block.marks or ("",) * len(block.rows)
+    rows = [
+        [(visible(cell), "" if at else mark) for at, cell in enumerate(row)]
+        for row, mark in zip(block.rows, marks, strict=True)
+    ]
+    table = [[(visible(head), "grey") for head in block.heads], *rows] if rows and block.heads else rows
+    count = max(map(len, table), default=0)
+    wanted = [max(width(row[at][0]) for row in table if at < len(row)) for at in range(count)]
+    widths = _fitted_widths(wanted, max(room - _GAP, _NARROWEST) - _GAP * (count - 1), _NARROWEST)
     if block.one_line:
         more = theme.sign("…", "...")
-        rows = [[clipped(cell, wide, more) for cell, wide in zip(row, widths, strict=False)] for row in rows]
-    numbers = [bool(block.heads) and all(_NUMBER.fullmatch(row[at]) for row in rows) for at in range(len(widths))]
+        table = [
+            [(clipped(cell[0], size, more), cell[1]) for cell, size in zip(row, widths, strict=False)] for row in table
+        ]
+    numbers = [bool(block.heads) and all(_NUMBER.fullmatch(row[at][0]) for row in rows) for at in range(count)]
+    gap: Span = (" " * _GAP, "")
     lines = ["", *(theme.paint(line, "bold") for line in words(visible(block.title), room - 1) if line)]
-    lines += [theme.paint(line, "grey") for line in _row(heads, widths, numbers)]
-    for at, row in enumerate(rows):
-        first, *rest = _row(row, widths, numbers) or [""]
-        if block.marks:
-            end = _GAP + len(row[0])
-            first = theme.paint(first[:end], block.marks[at]) + first[end:]
-        lines += [first, *rest]
+    for row in table:
+        lines += [painted(theme, [gap, *line]) for line in _laid_out([[cell] for cell in row], widths, numbers, gap)]
     return lines + [theme.paint(line, "grey") for line in words(visible(block.note), room - 1) if line]
 
 
@@ -51,34 +55,35 @@ def piece_lines(block: LinesBlock, theme: Theme, room: int) -> list[str]:
     return lines
 
 
-def _widths(rows: Sequence[Sequence[str]], room: int) -> list[int]:
-    count = max(map(len, rows), default=0)
-    widths = [max((width(row[at]) for row in rows if at < len(row)), default=0) for at in range(count)]
-    while sum(widths) + _GAP * (count - 1) > room and max(widths) > _NARROWEST:
+def _fitted_widths(wanted: Sequence[int], room: int, least: int) -> list[int]:
+    """Return the widths of columns. The widest columns are made narrower until they fit, but not below ``least``."""
+    widths = [*wanted]
+    while sum(widths) > room and max(widths) > least:
         widths[widths.index(max(widths))] -= 1
     return widths
 
 
-def _row(cells: Sequence[str], widths: Sequence[int], numbers: Sequence[bool]) -> list[str]:
-    columns = [words(cell, max(wide, 1)) for cell, wide in zip(cells, widths, strict=False)]
-    lines: list[str] = []
+def _laid_out(cells: Sequence[Cell], widths: Sequence[int], right: Sequence[bool], gap: Span) -> list[list[Span]]:
+    """Return the rows of one line of a table. ``right`` is True for each right-aligned column."""
+    columns = [wrapped(cell, size) for cell, size in zip(cells, widths, strict=False)]
+    rows: list[list[Span]] = []
     for at in range(max(map(len, columns), default=0)):
-        padded: list[str] = []
-        for column, wide, number in zip(columns, widths, numbers, strict=False):
-            part = column[at] if at < len(column) else ""
-            blank = " " * (wide - width(part))
-            padded.append(blank + part if number else part + blank)
-        lines.append((" " * _GAP + (" " * _GAP).join(padded)).rstrip())
-    return lines
+        row: list[Span] = []
+        for place, (column, size) in enumerate(zip(columns, widths, strict=False)):
+            text = column[at] if at < len(column) else []
+            blank = " " * (size - sum(width(part) for part, _ in text))
+            to_right = place < len(right) and right[place]
+            row += [gap] if place else []
+            row += [(blank, ""), *text] if to_right else [*text, (blank, "")]
+        rows.append(_without_blanks_behind(row))
+    return rows
 
 
 NARROWEST_CELL = 8
 """The minimum width of a column that needs more."""
 
-Cell = Sequence[Span]
 
-
-def table_rows(theme: Theme, cells: Sequence[Sequence[Cell]], right: Sequence[bool], width: int) -> list[list[Span]]:
+def table_rows(theme: Theme, cells: Sequence[Sequence[Cell]], right: Sequence[bool], columns: int) -> list[list[Span]]:
     """Return the rows of a table whose first line is the head. ``right`` is True for each right-aligned column."""
     count = max(map(len, cells), default=0)
     if not count:
@@ -86,22 +91,14 @@ def table_rows(theme: Theme, cells: Sequence[Sequence[Cell]], right: Sequence[bo
     none: Cell = ()
     table = [[*row, *([none] * (count - len(row)))] for row in cells]
     bar = theme.sign(" │ ", " | ")
-    widths = _cell_widths(table, width - len(bar) * (count - 1))
-    if widths is None:
-        return _listed(table, width)
+    room = columns - len(bar) * (count - 1)
+    wanted = [max(max(map(_width, column)), 1) for column in zip(*table, strict=True)]
+    if sum(min(each, NARROWEST_CELL) for each in wanted) > room:
+        return _listed(table, columns)
+    widths = _fitted_widths(wanted, room, 1)
     rows: list[list[Span]] = []
     for number, line in enumerate(table):
-        columns = [wrapped(cell, size) for cell, size in zip(line, widths, strict=True)]
-        for at in range(max(map(len, columns))):
-            row: list[Span] = []
-            for place, (column, size) in enumerate(zip(columns, widths, strict=True)):
-                if place:
-                    row.append((bar, "grey"))
-                text = column[at] if at < len(column) else []
-                blank = " " * (size - sum(width_of(part) for part, _ in text))
-                to_right = place < len(right) and right[place]
-                row += [(blank, ""), *text] if to_right else [*text, (blank, "")]
-            rows.append(_without_blanks_behind(row))
+        rows += _laid_out(line, widths, right, (bar, "grey"))
         if number == 0:
             cross = theme.sign("─┼─", "-+-")
             rows.append([(cross.join(theme.sign("─", "-") * size for size in widths), "grey")])
@@ -114,20 +111,9 @@ def _without_blanks_behind(row: list[Span]) -> list[Span]:
     return [*row[:-1], (row[-1][0].rstrip(), row[-1][1])] if row else row
 
 
-def _cell_widths(table: Sequence[Sequence[Cell]], room: int) -> list[int] | None:
-    wanted = [max(max(map(_width, column)), 1) for column in zip(*table, strict=True)]
-    if sum(min(each, NARROWEST_CELL) for each in wanted) > room:
-        return None
-    widths = [min(each, room) for each in wanted]
-    while sum(widths) > room:
-        widest = widths.index(max(widths))
-        widths[widest] -= 1
-    return widths
-
-
 def _width(cell: Cell) -> int:
     text = "".join(text for text, _ in cell)
-    return max(map(width_of, text.split("\n")))
+    return max(map(width, text.split("\n")))
 
 
 def _listed(table: Sequence[Sequence[Cell]], width: int) -> list[list[Span]]:
