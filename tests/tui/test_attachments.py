@@ -2,8 +2,7 @@
 
 import pytest
 
-from callgate.tui.composer.attachments import Attachments, clean
-from callgate.tui.composer.mentions import dropped_images, image_paths, mention_at, mention_of
+from callgate.tui.composer.attachments import Attachments, clean, dropped_images, image_paths, mention_at, mention_of
 from callgate.tui.composer.recall import Recall, RecalledPrompt
 from callgate.words.messages import Image, Text
 

@@ -52,20 +52,21 @@ def build_application(
         panel = app.shown_panel
         return [] if panel is None else [*panel.lines(output.get_size().columns, height())]
 
-    def panel_lines() -> ANSI:
-        return lines_of(shown_panel())
-
     def live_rows() -> int:
         return height() - len(shown_panel())
 
     def has_live() -> bool:
         return bool(app.fold.live or app.full or app.fold.pending) and not app.covers and live_rows() > 0
 
-    def live_lines() -> ANSI:
-        return lines_of(frames.live_lines(max(live_rows(), 1)))
-
-    live = Window(FormattedTextControl(live_lines), dont_extend_height=True, wrap_lines=False)
-    panel_window = Window(FormattedTextControl(panel_lines, focusable=True, show_cursor=False), dont_extend_height=True)
+    live = Window(
+        FormattedTextControl(lambda: lines_of(frames.live_lines(max(live_rows(), 1)))),
+        dont_extend_height=True,
+        wrap_lines=False,
+    )
+    panel_window = Window(
+        FormattedTextControl(lambda: lines_of(shown_panel()), focusable=True, show_cursor=False),
+        dont_extend_height=True,
+    )
     entry = Window(
         BufferControl(app.composer.buffer, input_processors=[AttachmentLabels(app.composer.attachments)]),
         height=lambda: Dimension(min=1, max=max(output.get_size().rows // 2, 1)),

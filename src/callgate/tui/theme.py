@@ -138,6 +138,11 @@ class Theme:
     def sign(self, unicode: str, plain: str) -> str:
         return unicode if self.unicode else plain
 
+    @property
+    def more(self) -> str:
+        """The mark of an omission."""
+        return self.sign("…", "...")
+
     def cursor(self, here: bool) -> str:
         return self.sign("❯", ">") if here else " "
 

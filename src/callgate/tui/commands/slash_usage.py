@@ -15,11 +15,11 @@ from callgate.tui.commands import config_of, count_of, said, seconds, session_of
 from callgate.tui.theme import Theme
 from callgate.words.errors import UsageError
 from callgate.words.events import CallArrived, CallSettled, Event, TurnEnded
+from callgate.words.messages import Spent, Usage
 from callgate.words.noun import noun
+from callgate.words.turns import Measures
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from callgate.transcript.token_count import ContextUse
     from callgate.tui.port import Terminal
 
@@ -108,6 +108,8 @@ Facts = Mapping[str, Any]
 
 async def perf(terminal: Terminal, text: str) -> None:
     """Show a report on the last requests. ``--json`` writes the whole report to a file."""
+    from callgate.admin.sessions import write_file
+
     words = text.split()
     as_json = "--json" in words
     words = [word for word in words if word != "--json"]
@@ -121,14 +123,8 @@ async def perf(terminal: Terminal, text: str) -> None:
         terminal.show(*_tables(report))
         return
     path = config_of(terminal).root / f"callgate-perf-{session.id or 'session'}.json"
-    await asyncio.to_thread(_write, path, report)
+    await asyncio.to_thread(write_file, path, f"{dumps(report, indent=2)}\n".encode(), replace=True)
     said(terminal, f"Written to {path}. It contains names of models and tools, and numbers.")
-
-
-def _write(path: Path, report: Facts) -> None:
-    from callgate.admin.sessions import write_file
-
-    write_file(path, f"{dumps(report, indent=2)}\n".encode(), replace=True)
 
 
 def process_facts() -> dict[str, float | None]:
@@ -156,11 +152,9 @@ def report_of(events: Iterable[Event], limit: int | None) -> dict[str, Any]:
             case CallArrived():
                 names[event.call_id] = event.name
             case CallSettled():
+                took = (event.duration_ms or 0.0) / 1000
                 new = {"calls": 0, "failed": 0, "seconds": 0.0, "longest": 0.0}
-                tool, took = (
-                    tools.setdefault(names.get(event.call_id, "unknown"), new),
-                    (event.duration_ms or 0.0) / 1000,
-                )
+                tool = tools.setdefault(names.get(event.call_id, "unknown"), new)
                 tool["calls"] += 1
                 tool["failed"] += event.result.is_error
                 tool["seconds"] = round(tool["seconds"] + took, 3)
@@ -183,20 +177,20 @@ def report_of(events: Iterable[Event], limit: int | None) -> dict[str, Any]:
 
 
 def _request(ended: TurnEnded) -> dict[str, Any]:
-    spent, measured = ended.spent, ended.measures
-    usage = None if spent is None else spent.usage
+    spent, measured = ended.spent or Spent("", Usage()), ended.measures or Measures()
+    usage = spent.usage
     return {
         "turn": ended.turn,
-        "model": "" if spent is None else spent.model,
-        "first_token": None if measured is None else measured.first_token,
-        "model_seconds": 0.0 if measured is None else round(measured.model, 3),
-        "tool_seconds": 0.0 if measured is None else round(measured.tools, 3),
-        "tokens_per_second": None if measured is None else measured.tokens_per_second,
-        "input": 0 if usage is None else usage.input,
-        "cached": 0 if usage is None else usage.cache_read,
-        "to_cache": 0 if usage is None else usage.cache_write,
-        "output": 0 if usage is None else usage.output,
-        "cache_lost": "" if measured is None else measured.cache_lost,
+        "model": spent.model,
+        "first_token": measured.first_token,
+        "model_seconds": round(measured.model, 3),
+        "tool_seconds": round(measured.tools, 3),
+        "tokens_per_second": measured.tokens_per_second,
+        "input": usage.input,
+        "cached": usage.cache_read,
+        "to_cache": usage.cache_write,
+        "output": usage.output,
+        "cache_lost": measured.cache_lost,
     }
 
 

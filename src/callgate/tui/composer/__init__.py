@@ -1,7 +1,6 @@
 """The input line, in which the user edits a prompt or a text for a panel or command.
 
-attachments     long pasted texts and images, each stored as one character of the text
-mentions        ``@path`` and paths of images in a text
+attachments     long pasted texts and images, each stored as one character of the text; ``@path`` and paths of images
 candidates      the completion list; ``completion_sources`` and ``local_files`` find its entries
 recall          earlier prompts; ``prompt_history`` stores them
 hints           the lines above and below the input line
@@ -19,11 +18,18 @@ from prompt_toolkit.document import Document
 
 from callgate.formats.columns import width as width_of
 from callgate.tui.blocks import CallBlock, NoticeBlock, PromptBlock
-from callgate.tui.composer.attachments import Attachments, Picture, clean, strip_marks
+from callgate.tui.composer.attachments import (
+    Attachments,
+    Picture,
+    clean,
+    dropped_images,
+    image_paths,
+    mention_at,
+    strip_marks,
+)
 from callgate.tui.composer.candidates import CandidateList, candidates_at, searched
 from callgate.tui.composer.completion_sources import CompletionSources
 from callgate.tui.composer.hints import FIRST_HINT, enter_hint, typed_line, waiting_lines
-from callgate.tui.composer.mentions import dropped_images, image_paths, mention_at
 from callgate.tui.composer.recall import Recall, RecalledPrompt
 from callgate.words.errors import CallgateError
 from callgate.words.inputs import EditPrompt, Input, Prompt, Steer, WithdrawPrompt

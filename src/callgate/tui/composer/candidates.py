@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from callgate.formats.columns import clipped
 from callgate.formats.columns import width as width_of
 from callgate.formats.display import visible
-from callgate.tui.composer.mentions import mention_at, mention_of
+from callgate.tui.composer.attachments import mention_at, mention_of
 from callgate.words.noun import noun
 
 if TYPE_CHECKING:
@@ -64,19 +64,15 @@ class CandidateList:
         lines: list[str] = []
         for at, each in enumerate(shown, first):
             name = visible(each.shown)
-            name = _CUT.get(self.kind, clipped)(name, width - 4 if self.kind == "files" else room, _more(theme))
+            name = _CUT.get(self.kind, clipped)(name, width - 4 if self.kind == "files" else room, theme.more)
             name = f" {name}{' ' * (room - width_of(name))}"
-            help_ = clipped(f"  {visible(each.help)}" if each.help else "", width - 1 - width_of(name), _more(theme))
+            help_ = clipped(f"  {visible(each.help)}" if each.help else "", width - 1 - width_of(name), theme.more)
             blank = " " * (width - 1 - width_of(name + help_))
             if at == self._at:
                 lines.append(theme.paint(name + help_ + blank, "reverse") if theme.colours else f">{name[1:]}{help_}")
             else:
                 lines.append(name + theme.paint(help_, "grey"))
         return lines
-
-
-def _more(theme: Theme) -> str:
-    return theme.sign("…", "...")
 
 
 def _tail(path: str, columns: int, mark: str) -> str:

@@ -30,7 +30,7 @@ def waiting_lines(fold: ConversationFold, theme: Theme, width: int, edited: str 
         others = len(each.parts) - 1
         text = " ".join(each.text.split()) + (f" (+{others} attached)" if others > 0 else "")
         line = f"{sign} {number}. {visible(text)}"
-        line = clipped(line, max(width - len(when) - 4, 12), theme.sign("…", "..."))
+        line = clipped(line, max(width - len(when) - 4, 12), theme.more)
         lines.append(f"{line}  {theme.paint(when, 'grey')}")
     return lines
 

@@ -67,14 +67,8 @@ class Recall:
     def found(self, typed: str) -> list[RecalledPrompt]:
         """Return the prompts that contain the text, newest first; prompts that start with the text come first."""
         wanted = typed.strip().lower()
-        begins: dict[str, RecalledPrompt] = {}
-        holds: dict[str, RecalledPrompt] = {}
+        found: dict[str, RecalledPrompt] = {}
         for each in reversed(self._prompts):
-            text = each.text.lower()
-            if text.startswith(wanted):
-                begins.setdefault(each.text, each)
-            elif wanted in text:
-                holds.setdefault(each.text, each)
-            if len(begins) >= MOST_FOUND:
-                break
-        return [*begins.values(), *(each for text, each in holds.items() if text not in begins)][:MOST_FOUND]
+            if wanted in each.text.lower():
+                found.setdefault(each.text, each)
+        return sorted(found.values(), key=lambda each: not each.text.lower().startswith(wanted))[:MOST_FOUND]

@@ -175,7 +175,7 @@ class ListPanel:
             page.line(
                 title,
                 style,
-                clipped(visible(each.detail), free if below and free > 0 else max(room // 2, free), page.mark),
+                clipped(visible(each.detail), free if below and free > 0 else max(room // 2, free), page.theme.more),
             )
         if not self.shown:
             page.words("nothing matches" if self.filter else "no entries", "grey")

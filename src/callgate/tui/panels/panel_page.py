@@ -51,7 +51,7 @@ class PanelPage:
     def line(self, text: str, style: str = "", right: str = "") -> None:
         """Add one line, cut off at the edge, with a right-aligned text at its end."""
         room = self.width - (width(right) + 2 if right else 0)
-        shown = clipped(visible(text), max(room, 8), self.mark)
+        shown = clipped(visible(text), max(room, 8), self.theme.more)
         gap = " " * max(self.width - width(shown) - width(right), 2) if right else ""
         self.lines.append(self.theme.paint(shown, style) + gap + self.theme.paint(right, "grey"))
 
@@ -60,17 +60,13 @@ class PanelPage:
         head = f"{dash * 2} {title} " if title else ""
         self.lines.append(self.theme.paint(head + dash * max(self.width - width(head), 0), "grey"))
 
-    @property
-    def mark(self) -> str:
-        return self.theme.sign("…", "...")
-
     def card_keys(self, receiver: Receiver, pairs: Iterable[tuple[str, str]]) -> None:
         """Add the keys of a card. If the user must select the card first, add the key that selects it; if the card
         does not accept keys yet, add a mark."""
         if receiver.card_waits:
             self.keys([("Tab", "answer the question; text goes to the input line")])
         elif receiver.part != "card":
-            self.words(self.mark, "grey")
+            self.words(self.theme.more, "grey")
         else:
             self.keys(pairs, receiver.held)
 

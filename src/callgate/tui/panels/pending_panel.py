@@ -97,7 +97,7 @@ class PendingPanel(Card):
         for number, path in enumerate(self._paths):
             here = number == self.at
             mark = "x" if path in self.marked else " "
-            name = shortened(shown_path(path, self._root), max(page.width - 6, 8), page.mark)
+            name = shortened(shown_path(path, self._root), max(page.width - 6, 8), page.theme.more)
             page.line(f"{theme.cursor(here)} [{mark}] {name}", "bold" if here else "")
         many = len(self.marked)
         which = "all" if many == len(self._paths) else f"{many} of {len(self._paths)} files"

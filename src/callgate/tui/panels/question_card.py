@@ -328,7 +328,7 @@ class QuestionPanel(Card):
         line, path = self._face(self.arguments)
         end = "" if self.edited is None else " (with your changes)"
         room = page.width - len(f"? Allow {end}  {self._counter()}")
-        return f"Allow {shortened_call(line, path, room, page.mark)}{end}"
+        return f"Allow {shortened_call(line, path, room, page.theme.more)}{end}"
 
     def _shown_path(self, page: PanelPage) -> str:
         """Return the path of the call if the title contains the whole path, otherwise an empty string."""

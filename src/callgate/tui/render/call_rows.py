@@ -83,7 +83,7 @@ def _line(theme: Theme, call: CallBlock, face: CallFace, width: int, now: float)
     """Return the line of a call: sign, name, note, status and result. The name is shortened to make room for the
     status, but not for the result. The note is shown if there is room for it."""
     shown = CUT if call.cut else STATUSES[call.status]
-    joint, more = theme.sign(" · ", " - "), theme.sign("…", "...")
+    joint, more = theme.sign(" · ", " - "), theme.more
     sign = theme.sign(shown.sign, shown.ascii)
     words = [shown.word, *(theme.line(part) for part in _about(call, now) if part)]
     agents = f"{' > '.join(call.path)}: " if call.path else ""
@@ -185,7 +185,7 @@ def _below(theme: Theme, call: CallBlock, face: CallFace, width: int, root: str,
 def _title_rows(theme: Theme, display: Display, width: int, root: str, line: str) -> list[Row]:
     """Return the row of the title, or no row if the line of the call contains the title."""
     title = theme.line(shown_paths(display.title or "", root)).strip()
-    return [[(clipped(title, width, theme.sign("…", "...")), "bold")]] if title and title not in line else []
+    return [[(clipped(title, width, theme.more), "bold")]] if title and title not in line else []
 
 
 def _error_rows(theme: Theme, result: Result, width: int, root: str) -> list[Row]:
@@ -208,7 +208,7 @@ def _live(theme: Theme, call: CallBlock, width: int) -> list[Row]:
     # A progress bar overwrites its line with \r; keep its newest state.
     shown = [line.rstrip("\r").rpartition("\r")[2] for line in _ESCAPES.sub("", call.output).split("\n")]
     newest = [line for line in shown if line.strip()][-LIVE:]
-    more = theme.sign("…", "...")
+    more = theme.more
     return rows + [[(clipped(theme.page(line).expandtabs(4), width, more), "grey")] for line in newest]
 
 
@@ -218,7 +218,7 @@ def _fitted(theme: Theme, rows: list[Row], width: int, most: int, *, at_end: boo
     # A single hidden line is shown instead of counted.
     if left > 1:
         rows = rows[counted[left] :] if at_end else rows[: counted[most]]
-    shown = [one_row(row, width, theme.sign("…", "...")) for row in rows]
+    shown = [one_row(row, width, theme.more) for row in rows]
     if left <= 1:
         return shown
     said = f"{theme.sign('…', '...')} {left:,} more lines ({ALL_KEY})"
@@ -227,7 +227,7 @@ def _fitted(theme: Theme, rows: list[Row], width: int, most: int, *, at_end: boo
 
 
 def _folded(theme: Theme, rows: list[Row], width: int) -> list[Row]:
-    more, found = theme.sign("…", "..."), list[Row]()
+    more, found = theme.more, list[Row]()
     for row in rows:
         parts = wrapped(row, width)
         if len(parts) > SENTENCE:

@@ -75,7 +75,7 @@ def diff_rows(
     sections = _sections(visible_page(body) if exact else theme.page(body))
     for head, lines in sections:
         if head and len(sections) > 1:
-            rows.append([(clipped(head, width, theme.sign("…", "...")), "bold")])
+            rows.append([(clipped(head, width, theme.more), "bold")])
         layout = _Layout(theme, width, wrap, len(str(max((line.number for line in lines), default=0) or "")))
         for line in _highlighted(lines, head or name):
             rows += layout.rows(line)
@@ -165,7 +165,7 @@ class _Layout:
     digits: int
 
     def rows(self, line: _Line) -> list[list[Span]]:
-        more = self.theme.sign("…", "...")
+        more = self.theme.more
         if line.sign == "@":
             return [[(f"{' ' * self.digits} {more}", "grey")]]
         if line.sign == "":

@@ -107,7 +107,7 @@ class Painter:
         if block.done:
             return [[(clipped(head, self.width, ""), "grey")]]
         newest = theme.line(block.text.strip().rpartition("\n")[2])
-        more = theme.sign("…", "...")
+        more = theme.more
         shown = clipped(f"{head}{theme.sign(' · ', ' - ')}{newest}", self.width, more)
         return [[(shown, "grey")]]
 

@@ -31,7 +31,7 @@ def table_lines(block: TableBlock, theme: Theme, room: int) -> list[str]:
     wanted = [max(width(row[at][0]) for row in table if at < len(row)) for at in range(count)]
     widths = _fitted_widths(wanted, max(room - _GAP, _NARROWEST) - _GAP * (count - 1), _NARROWEST)
     if block.one_line:
-        more = theme.sign("…", "...")
+        more = theme.more
         table = [
             [(clipped(cell[0], size, more), cell[1]) for cell, size in zip(row, widths, strict=False)] for row in table
         ]
