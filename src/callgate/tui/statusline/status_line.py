@@ -101,7 +101,12 @@ class SessionStatusLine:
             return None
         command = StatusCommand(self._config, self._clock)
         line = StatusLine(
-            command, self._payload, lambda lines: self._redraw(), self._clock, settings.refresh, self._warn
+            command,
+            self._payload,
+            lambda lines: self._redraw(),
+            clock=self._clock,
+            refresh=settings.refresh,
+            warn=self._warn,
         )
         line.start()
         return line
