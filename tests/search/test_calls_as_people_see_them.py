@@ -14,7 +14,7 @@ from callgate.cli import main
 from callgate.features import search_feature
 from callgate.testing import MemoryHost, ScriptedModel, call, say, turn
 from callgate.tools.tool_names import unknown_face
-from callgate.tui.commands.slash_tools import past_calls
+from callgate.tui.blocks import CallBlock
 from callgate.tui.fold import ConversationFold
 from callgate.tui.render import Painter
 from callgate.tui.theme import Theme
@@ -75,7 +75,9 @@ class Recorded:
         return "\n".join(line for each in fold.blocks for line in painter.lines(each, expanded=expanded))
 
     def listed(self) -> str:
-        return "\n".join(f"{each.arrived.name} {dict(each.arrived.arguments)}" for each in past_calls(self.events))
+        fold = ConversationFold()
+        fold.apply_all(self.events)
+        return "\n".join(f"{each.name} {dict(each.arguments)}" for each in fold.blocks if isinstance(each, CallBlock))
 
 
 VIEWS: Mapping[str, tuple[Callable[[Recorded], str], int]] = {

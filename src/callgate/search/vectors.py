@@ -8,7 +8,7 @@ docs/decisions/0044.
 
 import json
 from collections.abc import Container, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
@@ -52,13 +52,13 @@ class ToolVectors:
         similar enough."""
         if any(letter > _LATIN and letter.isalpha() for letter in query):
             return  # The table has hardly any words in other scripts.
-        query = self._encoder.known_words(query)
+        query = _encoder_in(self._folder).known_words(query)
         import numpy
 
         # A request of several sentences often asks for several tools: each sentence is compared with the tool that is
         # most like it, and of a tool its best sentence counts.
         # einsum, because a product of matrices starts threads, which takes longer than it saves on a busy machine.
-        table, asked = self._encoded(), self._encoder.encode(sentences(query))
+        table, asked = self._encoded(), _encoder_in(self._folder).encode(sentences(query))
         products = [numpy.einsum("ij,j->i", table, each) for each in asked]
         alike = numpy.max([each / max(float(each.max(initial=0)), 0.01) for each in products], axis=0, initial=0)
         most = max(scores.values(), default=0.0) or 1.0
@@ -78,13 +78,9 @@ class ToolVectors:
             if self._size > len(self._table):
                 more = numpy.zeros((2 * self._size - len(self._table), WIDTH), dtype=numpy.float32)
                 self._table = numpy.concatenate([self._table, more])
-            self._table[list(self._waiting)] = self._encoder.encode(list(self._waiting.values()))
+            self._table[list(self._waiting)] = _encoder_in(self._folder).encode(list(self._waiting.values()))
             self._waiting.clear()
         return self._table[: self._size]
-
-    @cached_property
-    def _encoder(self) -> "_Encoder":
-        return _encoder_in(self._folder)
 
 
 def tool_vectors() -> ToolVectors | None:

@@ -23,6 +23,9 @@ from callgate.words.noun import noun
 
 Call = Callable[[Mapping[str, Any], Run], Awaitable[Any]]
 """Calls the author's function with keyword arguments and returns its value."""
+Preview = Callable[[Mapping[str, Any], Run], Awaitable[ChangeSet]]
+"""Returns the change that a preview makes for these arguments. Its ``tool`` is the tool's name unless the author set
+another name."""
 
 
 @noun
@@ -107,42 +110,31 @@ class _Last:
             self._run.progress(item)
 
 
-class Preview:
-    """The preview function of a tool. ``names`` maps the parameters of the preview to parameters of the tool."""
-
-    def __init__(self, fn: Callable[..., Any], tool: str, run: str | None, names: Mapping[str, str]) -> None:
-        self._tool = tool
-        self._call = caller(fn)
-        self._run = run
-        self._names = names
-
-    async def of(self, values: Mapping[str, Any], run: Run) -> ChangeSet:
-        """Return the change that the preview makes for these arguments. Its ``tool`` is the tool's name unless the
-        author set another name."""
-        own = {theirs: values[ours] for theirs, ours in self._names.items() if ours in values}
-        if self._run is not None:
-            own[self._run] = run
-        changes = await self._call(own, run)
-        if not isinstance(changes, ChangeSet):
-            kind = type(changes).__name__
-            raise ToolDefinitionError(f"tool {self._tool!r}: its preview returned a {kind}, not a ChangeSet")
-        return changes if changes.tool else replace(changes, tool=self._tool)
-
-
 def read_preview(
     fn: Callable[..., Any] | None, tool: str, takes: Signature, scope: Mapping[str, Any], whole: str = ""
 ) -> Preview | None:
-    """Return the preview of a tool, or None if the tool has no preview function. For a schema tool, ``whole`` is the
-    name of the parameter that receives all arguments. Raise ToolDefinitionError if the preview has a parameter that
-    the tool does not have."""
+    """Return a function that calls the preview of a tool, or None if the tool has no preview function. For a schema
+    tool, ``whole`` is the name of the parameter that receives all arguments. Raise ToolDefinitionError if the preview
+    has a parameter that the tool does not have."""
     if fn is None:
         return None
-    wants = read_signature(fn, tool, scope)
+    wants, call = read_signature(fn, tool, scope), caller(fn)
     names = {single(wants, tool): whole} if whole else {each: each for each in wants.names}
     missing = ", ".join(name for name in names.values() if name not in takes.names)
     if missing:
         raise ToolDefinitionError(f"tool {tool!r}: its preview has parameters that the tool does not have: {missing}")
-    return Preview(fn, tool, wants.run, names)
+
+    async def preview(values: Mapping[str, Any], run: Run) -> ChangeSet:
+        own: dict[str, Any] = {theirs: values[ours] for theirs, ours in names.items() if ours in values}
+        if wants.run is not None:
+            own[wants.run] = run
+        changes = await call(own, run)
+        if not isinstance(changes, ChangeSet):
+            kind = type(changes).__name__
+            raise ToolDefinitionError(f"tool {tool!r}: its preview returned a {kind}, not a ChangeSet")
+        return changes if changes.tool else replace(changes, tool=tool)
+
+    return preview
 
 
 def single(takes: Signature, tool: str) -> str:

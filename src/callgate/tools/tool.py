@@ -127,7 +127,7 @@ class FunctionTool(Generic[F_co]):
     async def preview(self, arguments: Mapping[str, Any], run: Run) -> ChangeSet:
         if self._preview is None:
             raise ToolFailure(f"{self.spec.name} has no preview")
-        return await self._preview.of(self._shape.filled(self._values(arguments)), run)
+        return await self._preview(self._shape.filled(self._values(arguments)), run)
 
     async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
         values = self._values(arguments)

@@ -32,7 +32,7 @@ async def test_a_preview_shows_each_replacement_and_writes_nothing(tmp_path: Pat
     )
     (file,) = made.rewritten
     assert file.count == 2
-    assert file.replacements[1] == Match("a.py", 2, 5, "log(2)", "note(2)")
+    assert file.matches[1] == Match("a.py", 2, 5, "log(2)", "note(2)")
     assert made.files == 2
     assert (tmp_path / "a.py").read_bytes() == b"log(1)\nx = log(2)\n"
 

@@ -9,7 +9,7 @@ the context.
 import re
 from collections.abc import Mapping
 from copy import copy
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from callgate.core.capabilities import ToolFacts
 from callgate.core.ports import Run, Tool
@@ -75,13 +75,7 @@ class _PlanTool(SchemaTool):
     def _for_plan_mode(self, planning: Planning) -> Tool:
         mine = copy(self)
         mine._planning = planning
-        return mine
-
-    def traits(self, arguments: Mapping[str, Any]) -> Traits:
-        raise NotImplementedError
-
-    async def run(self, arguments: Mapping[str, Any], run: Run) -> Result:
-        raise NotImplementedError
+        return cast(Tool, mine)
 
 
 class EnterPlanMode(_PlanTool):

@@ -18,17 +18,15 @@ from functools import cache
 from typing import IO, TYPE_CHECKING, Any
 
 from callgate.host.beneath import OpenFolder
-from callgate.tools.structural.scan_types import NAMED, Match, Op, Overlap, ScanLimits, SkipKind, SkippedFile
-from callgate.tools.structural.source_text import (
-    HOST,
-    SourceText,
-    SpanEdit,
-    Template,
-    apart,
-    embedded,
-    parse_template,
-    span,
+from callgate.tools.structural.scan_types import (
+    NAMED,
+    FileResult,
+    Op,
+    ScanLimits,
+    SkipKind,
+    SkippedFile,
 )
+from callgate.tools.structural.source_text import HOST, SourceText, SpanEdit, apart, embedded, parse_template, span
 from callgate.tools.structural.source_walk import SourceFile
 from callgate.words.noun import noun
 
@@ -46,28 +44,6 @@ class ScanRequest:
     pattern: str = ""
     ops: tuple[Op, ...] = ()
     language: str | None = None
-
-
-@noun
-class FileResult:
-    """The result of examining one file.
-
-    count          the number of all matches, or of all replacements that change something, including results that are
-                   not stored
-    before, after  the contents of the file, if it must be written
-    flaws          notes on possible faults of a pattern that matches nothing
-    """
-
-    path: str
-    language: str
-    skipped: SkippedFile | None = None
-    count: int = 0
-    matches: tuple[Match, ...] = ()
-    overlaps: tuple[Overlap, ...] = ()
-    overlap_count: int = 0
-    before: bytes | None = None
-    after: bytes | None = None
-    flaws: tuple[str, ...] = ()
 
 
 @noun
@@ -191,11 +167,6 @@ def _cause(error: RuntimeError) -> str:
 
 
 @cache
-def _template(op: Op) -> Template:
-    return parse_template(op.rewrite, op.pattern)
-
-
-@cache
 def _flaws(pattern: str, language: str) -> tuple[str, ...]:
     """Return a note if the pattern does not parse after its metavariables are replaced by names."""
     named = _tree(re.sub(r"\$+(?=[A-Z_])", "", pattern.replace("$$$", "$A_")), language)
@@ -217,7 +188,7 @@ def _rewritten(
     edits: list[SpanEdit] = []
     flaws: list[str] = []
     for number, op in enumerate(request.ops):
-        template, found = _template(op), len(edits)
+        template, found = parse_template(op.rewrite, op.pattern), len(edits)
         for part in parts:
             nodes = _all(part, op.pattern)
             if nodes and part.language != file.language:

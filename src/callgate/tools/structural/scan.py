@@ -9,17 +9,17 @@ from pathlib import Path
 from threading import Event
 
 from callgate.host.threads import in_thread
-from callgate.tools.structural.examination import FileResult, ScanRequest
+from callgate.tools.structural.examination import ScanRequest
 from callgate.tools.structural.scan_types import (
     EVERYWHERE,
     NAMED,
     STANDARD,
     Cut,
+    FileResult,
     Language,
     Match,
     Op,
     Rewritten,
-    RewrittenFile,
     ScanLimits,
     ScanProgress,
     ScanScope,
@@ -166,7 +166,7 @@ async def rewrite(
     overlaps = tuple(overlap for each in seen.looked for overlap in each.overlaps)
     return Rewritten(
         changes=ChangeSet(_label(ops), files, "AstEdit", count=count),
-        rewritten=tuple(RewrittenFile(each.path, each.matches, each.count) for each in staged),
+        rewritten=tuple(staged),
         files=seen.files,
         skipped=seen.skipped,
         overlaps=overlaps[:NAMED],

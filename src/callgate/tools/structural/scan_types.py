@@ -205,10 +205,25 @@ class SearchResult:
 
 
 @noun
-class RewrittenFile:
+class FileResult:
+    """The result of examining one file.
+
+    count          the number of all matches, or of all replacements that change something, including results that are
+                   not stored
+    before, after  the contents of the file, if it must be written
+    flaws          notes on possible faults of a pattern that matches nothing
+    """
+
     path: str
-    replacements: tuple[Match, ...]
-    count: int
+    language: str
+    skipped: SkippedFile | None = None
+    count: int = 0
+    matches: tuple[Match, ...] = ()
+    overlaps: tuple[Overlap, ...] = ()
+    overlap_count: int = 0
+    before: bytes | None = None
+    after: bytes | None = None
+    flaws: tuple[str, ...] = ()
 
 
 @noun
@@ -220,7 +235,7 @@ class Rewritten:
     """
 
     changes: ChangeSet
-    rewritten: tuple[RewrittenFile, ...]
+    rewritten: tuple[FileResult, ...]
     files: int
     skipped: SkippedFiles
     overlaps: tuple[Overlap, ...] = ()

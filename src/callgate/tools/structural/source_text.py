@@ -8,6 +8,7 @@ begins. Only spaces are treated as indentation.
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from callgate.tools.structural.scan_types import Match, Overlap
@@ -63,6 +64,7 @@ def variables_of(pattern: str) -> dict[str, VariableKind]:
     return found
 
 
+@cache
 def parse_template(rewrite: str, pattern: str) -> Template:
     """Parse a rewrite. Raise ToolFailure for a metavariable that the pattern does not capture; the engine would replace
     it by an empty text."""

@@ -7,10 +7,10 @@ from callgate.changes.diff import display, quoted, summary
 from callgate.tools.structural.scan_types import (
     STANDARD,
     Cut,
+    FileResult,
     Match,
     Overlap,
     Rewritten,
-    RewrittenFile,
     SearchResult,
     SkipKind,
     SkippedFiles,
@@ -145,13 +145,13 @@ def _edit_lines(made: Rewritten) -> Iterator[str]:
         yield f"No file is written yet: {summary(made.changes)}"
 
 
-def _preview(rewritten: Sequence[RewrittenFile]) -> Iterator[str]:
+def _preview(rewritten: Sequence[FileResult]) -> Iterator[str]:
     """Yield each file with its first replacements. When the size limit is reached, yield the names of the remaining
     files."""
     room = _SHOWN_CHARACTERS
     for at, file in enumerate(rewritten):
         blocks: list[str] = []
-        for block in map(_block, file.replacements[:_SHOWN_OF_FILE]):
+        for block in map(_block, file.matches[:_SHOWN_OF_FILE]):
             room -= max(len(block), _SHORTEST)
             if room < 0:
                 break
@@ -165,7 +165,7 @@ def _preview(rewritten: Sequence[RewrittenFile]) -> Iterator[str]:
             yield f"  … {file.count - len(blocks)} more"
 
 
-def _not_shown(files: Sequence[RewrittenFile]) -> str:
+def _not_shown(files: Sequence[FileResult]) -> str:
     count = sum(file.count for file in files)
     names = ", ".join(f"{quoted(file.path)} ({file.count})" for file in files[:_NAMED])
     more = f" and {_many(len(files) - _NAMED, 'more file', 'more files')}" if len(files) > _NAMED else ""

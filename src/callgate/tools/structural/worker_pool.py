@@ -12,8 +12,8 @@ from importlib.util import find_spec
 from threading import Lock, Timer
 
 from callgate.host.threads import in_thread
-from callgate.tools.structural.examination import START, FileResult, ScanRequest, left_out, receive, send
-from callgate.tools.structural.scan_types import ScanProgress, silent
+from callgate.tools.structural.examination import START, ScanRequest, left_out, receive, send
+from callgate.tools.structural.scan_types import FileResult, ScanProgress, silent
 from callgate.tools.structural.source_walk import SourceFile
 from callgate.words.errors import ToolFailure
 
