@@ -6,7 +6,7 @@ from typing import Literal
 
 from callgate.changes.matching import EFFORT, matches
 from callgate.changes.text import read_text, write_text
-from callgate.words.changes import ChangeKind, ChangeSet, Content, FileChange, Stored, digest
+from callgate.words.changes import ChangeKind, ChangeSet, FileChange, Stored, digest
 from callgate.words.noun import noun
 
 Mark = Literal["same", "removed", "added"]
@@ -56,7 +56,8 @@ def diffs(changes: ChangeSet, context: int = 3) -> Iterator[FileDiff]:
 def file_diff(change: FileChange, context: int = 3, *, effort: int = EFFORT) -> FileDiff:
     kind = change.kind  # computed once, because it hashes the contents
     before, after = change.before, change.after
-    if kind in ("nothing", "mode") or _equal(before, after):
+    is_plain = isinstance(before, bytes) and isinstance(after, bytes)
+    if kind in ("nothing", "mode") or (before == after if is_plain else digest(before) == digest(after)):
         return FileDiff(change, kind)
     if isinstance(before, Stored) or isinstance(after, Stored):
         return FileDiff(change, kind, "large")
@@ -80,11 +81,6 @@ def lines_of(data: bytes) -> list[bytes]:
     *whole, last = data.split(b"\n")
     lines = [line + b"\n" for line in whole]
     return [*lines, last] if last else lines
-
-
-def _equal(before: Content | None, after: Content | None) -> bool:
-    plain = isinstance(before, bytes) and isinstance(after, bytes)
-    return before == after if plain else digest(before) == digest(after)
 
 
 def _readable(data: bytes | None, change: FileChange) -> tuple[bytes, str] | None:

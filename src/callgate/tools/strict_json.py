@@ -134,11 +134,7 @@ def _number(text: str) -> float:
     value = float(text)
     if not isfinite(value):
         raise ValueError("overflow")
-    return _whole(value)
-
-
-def _whole(value: float) -> float:
-    """Return a whole number as int. Above 2^53 a float is returned, because not all of its digits are exact."""
+    # Above 2^53 a whole number stays a float, because not all of its digits are exact.
     return int(value) if value.is_integer() and -MAX_WHOLE <= value <= MAX_WHOLE else value
 
 

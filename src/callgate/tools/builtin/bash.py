@@ -24,7 +24,7 @@ from callgate.tools.tool import FunctionTool
 from callgate.tools.toolbox import Named
 from callgate.words.calls import Accepted, Rejected, Result
 from callgate.words.declared import Given
-from callgate.words.traits import Effects, Locks, Traits, exclusive, workspace
+from callgate.words.traits import Effects, Traits, exclusive, workspace
 
 NAME = "Bash"
 FOLDER = "folder"
@@ -41,10 +41,6 @@ def _effects(given: Given) -> Effects:
     """Return the effects of a command by the analysis that the gate uses. A background command is always mutating, so
     that it is not started before its message is complete."""
     return "mutating" if given.run_in_background else shell.effects_of(shell.analyse(given.command))
-
-
-def _locks(given: Given) -> Locks:
-    return workspace if _effects(given) == "none" else exclusive
 
 
 def _seconds(timeout: float | None) -> float:
@@ -145,7 +141,7 @@ def _declared() -> FunctionTool[Any]:
         command="command",
         folder=lambda a: None,
         effects=_effects,
-        locks=_locks,
+        locks=lambda a: workspace if _effects(a) == "none" else exclusive,
         timeout=lambda a: _seconds(a.timeout) + _LEEWAY,
         cascade=True,
     )

@@ -103,10 +103,9 @@ def _cells(run: Run, path: str, data: bytes, cells: Sequence[Mapping[str, Any]],
     repeated = before.repeated(wanted, "cells")
     if repeated is not None:
         return repeated
-    made = shown_cells(cells, offset, limit)
-    known = ((offset, made.last),) if made.last >= offset else ()
-    update = before.noted(len(cells), known)
-    return Result(made.parts, details={"cells": [offset, made.last], "of": len(cells)}, context_update=update)
+    parts, last = shown_cells(cells, offset, limit)
+    update = before.noted(len(cells), [(offset, last)] if last >= offset else ())
+    return Result(tuple(parts), details={"cells": [offset, last], "of": len(cells)}, context_update=update)
 
 
 def _text(run: Run, path: str, data: bytes, lines: TextLines, offset: int, limit: int) -> Result:
@@ -117,12 +116,11 @@ def _text(run: Run, path: str, data: bytes, lines: TextLines, offset: int, limit
     repeated = before.repeated(wanted, "lines")
     if repeated is not None:
         return repeated
-    made = numbered(lines, offset, limit)
-    note = encoding_note(lines)
-    update = before.noted(made.total, made.known)
-    details = {"lines": [made.first, made.last], "of": made.total, "encoding": str(lines.form)}
-    shown = without_credentials(made.text) if holds_git_settings(path) else made.text
-    return Result((Text(f"{shown}\n{note}" if note else shown),), details=details, context_update=update)
+    text, last, known = numbered(lines, offset, limit)
+    text = without_credentials(text) if holds_git_settings(path) else text
+    details = {"lines": [offset, last], "of": lines.total, "encoding": str(lines.form)}
+    content = Text("\n".join(filter(None, (text, encoding_note(lines)))))
+    return Result((content,), details=details, context_update=before.noted(lines.total, known))
 
 
 def _span(path: str, offset: int, limit: int, total: int, what: str) -> Span:

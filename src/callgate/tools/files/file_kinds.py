@@ -2,9 +2,10 @@
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, cast
 
 from callgate.changes.diff import quoted
@@ -15,7 +16,6 @@ from callgate.tools.values import image_type
 from callgate.words.calls import Display, Result
 from callgate.words.errors import ToolFailure
 from callgate.words.messages import Content, Image, Text
-from callgate.words.noun import noun
 
 LINES = 2_000
 WIDTH = 2_000
@@ -25,19 +25,9 @@ CHARACTERS = 100_000
 _LONG_LINES_NAMED = 5
 
 
-@noun
-class NumberedText:
-    """The numbered lines of a file as text. ``known`` are the ranges of lines that are shown completely."""
-
-    text: str
-    first: int
-    last: int
-    total: int
-    known: tuple[Span, ...]
-
-
-def numbered(lines: TextLines, offset: int, limit: int) -> NumberedText:
-    """Return at most ``limit`` lines of the text from line ``offset`` (from 1), each with its number."""
+def numbered(lines: TextLines, offset: int, limit: int) -> tuple[str, int, tuple[Span, ...]]:
+    """Return a text of at most ``limit`` numbered lines from line ``offset`` (from 1) on, the last line, and the ranges
+    of lines that are shown completely."""
     wanted = lines.some(offset, limit)
     width = WIDTH if limit > 1 else CHARACTERS
     long: list[int] = []
@@ -45,32 +35,15 @@ def numbered(lines: TextLines, offset: int, limit: int) -> NumberedText:
         long = [number for number, line in enumerate(wanted, offset) if len(line) > width]
         wanted = [_cut(line, width) for line in wanted]
     rows = [f"{number}\t{line}" for number, line in enumerate(wanted, offset)]
-    text = "\n".join(rows)
-    if len(text) > CHARACTERS and len(rows) > 1:
-        rows = rows[: _fitting(rows)]
-        text = "\n".join(rows)
+    ends = list(accumulate(len(row) + 1 for row in rows))
+    rows = rows[: max(bisect_right(ends, CHARACTERS + 1), 1)]
     last = offset + len(rows) - 1
     long = [number for number in long if number <= last]
     # A line that is too long even alone counts as known, because no more of it can be shown.
     edges = [offset - 1, *(long if limit > 1 else ()), last + 1]
     known = joined([(low + 1, high - 1) for low, high in pairwise(edges) if low + 1 <= high - 1])
-    notes = list(_notes(lines.total, offset, last, long, width))
-    return NumberedText(
-        text=shown("\n".join([text, *notes]) if text else "\n".join(notes)),
-        first=offset,
-        last=last,
-        total=lines.total,
-        known=known,
-    )
-
-
-def _fitting(rows: Sequence[str]) -> int:
-    room = CHARACTERS
-    for count, row in enumerate(rows):
-        room -= len(row) + 1
-        if room < 0:
-            return max(count, 1)
-    return len(rows)
+    text = "\n".join([*rows, *_notes(lines.total, offset, last, long, width)])
+    return shown(text), last, known
 
 
 def _cut(line: str, width: int) -> str:
@@ -114,14 +87,6 @@ _PAGES = 20
 _ENTRIES = 500
 _OUTPUT = 5_000
 """The most characters of one output of a notebook."""
-
-
-@noun
-class ShownCells:
-    """The shown cells of a notebook, and the number of the last shown cell. Cells are numbered from 1."""
-
-    parts: tuple[Content, ...]
-    last: int
 
 
 def special(path: str, data: bytes, pages: str | None) -> Result | None:
@@ -225,9 +190,9 @@ def joined_source(value: object) -> str:
     return "".join(map(str, cast(list[object], value))) if isinstance(value, list) else str(value or "")
 
 
-def shown_cells(cells: Sequence[Mapping[str, Any]], offset: int, limit: int) -> ShownCells:
-    """Return the cells from number ``offset`` (from 1) with their outputs, up to the size limit. At least one cell is
-    returned, shortened if necessary."""
+def shown_cells(cells: Sequence[Mapping[str, Any]], offset: int, limit: int) -> tuple[list[Content], int]:
+    """Return the cells from number ``offset`` (from 1) with their outputs, up to the size limit, and the number of the
+    last cell. At least one cell is returned, shortened if necessary."""
     parts: list[Content] = []
     room = CHARACTERS
     last = offset - 1
@@ -248,7 +213,7 @@ def shown_cells(cells: Sequence[Mapping[str, Any]], offset: int, limit: int) -> 
         following = max(last, offset) + 1
         more = f" Read on with offset={following}." if following <= len(cells) else ""
         parts.append(Text(f"[Cells {offset}-{last} of {len(cells)} are shown.{more}]"))
-    return ShownCells(tuple(parts), last)
+    return parts, last
 
 
 def _outputs(outputs: Sequence[Any]) -> Iterator[Content]:
