@@ -89,7 +89,9 @@ class LogReader:
             for begin in reversed(begins):
                 record = data[begin : found.end()]
                 patience -= len(record)
-                summed = _sum_of(record) if patience > 0 else None
+                summed = None
+                with suppress(BadLine):
+                    summed = checked(record) if patience > 0 else None
                 if summed is not None:
                     self._damage(start + done, data[done:begin], why)
                     yield Raw(start + begin, start + found.end(), record, summed)
@@ -102,13 +104,6 @@ class LogReader:
         if lost.strip():
             zeros = not lost.strip(b"\0\r\n ")
             self.damages.append(Damage(offset, len(lost), "zeros instead of text" if zeros else why))
-
-
-def _sum_of(record: bytes) -> str | None:
-    try:
-        return checked(record)
-    except BadLine:
-        return None
 
 
 def all_entries(fd: int) -> Iterator[LogEntry]:

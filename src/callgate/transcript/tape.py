@@ -6,6 +6,7 @@ all these bytes are written again.
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from errno import EACCES, EDQUOT, EFBIG, EIO, EMFILE, ENFILE, ENOSPC, EROFS
 from pathlib import Path
 from typing import TypeVar
@@ -134,8 +135,6 @@ class Tape:
     def _cut(self) -> None:
         """Remove an incomplete last line. Errors are ignored, because the next attempt or the next start removes the
         line."""
-        try:
+        with suppress(OSError):
             os.ftruncate(self.fd, self._written)
             self._dirty = False
-        except OSError:
-            pass

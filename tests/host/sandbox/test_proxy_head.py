@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.host.sandbox.proxy_head import END, ProxyRequest, UnreadableRequest, read_head
+from callgate.host.sandbox.proxy_connection import END, ProxyRequest, UnreadableRequest, read_head
 from callgate.policy.hosts import normal_host
 from tests.rows import rows
 

@@ -58,17 +58,9 @@ _CAPABILITIES_VERSION = 0x20080522
 _UP_AND_RUNNING, _SET_INTERFACE_FLAGS = 0x41, 0x8914
 
 
-class _Ruleset(ctypes.Structure):
-    _fields_ = (("fs", ctypes.c_uint64), ("net", ctypes.c_uint64), ("scoped", ctypes.c_uint64))
-
-
 class _PathBeneath(ctypes.Structure):
     _pack_ = 1
     _fields_ = (("access", ctypes.c_uint64), ("folder", ctypes.c_int32))
-
-
-class _MountAttributes(ctypes.Structure):
-    _fields_ = tuple((name, ctypes.c_uint64) for name in ("set", "clear", "propagation", "users"))
 
 
 class _Program(ctypes.Structure):
@@ -250,7 +242,7 @@ def _cover(path: str, source: int) -> None:
 
 
 def _attributes(path: str, *, set_: int, clear: int = 0, propagation: int = 0) -> None:
-    wanted = _MountAttributes(set_, clear, propagation, 0)
+    wanted = (ctypes.c_uint64 * 4)(set_, clear, propagation, 0)  # and no user namespace
     done = _libc.syscall(
         ctypes.c_long(_MOUNT_SETATTR),
         ctypes.c_int(_AT_FDCWD),
@@ -320,7 +312,7 @@ def _landlock(plan: Plan) -> None:
     _check(version, "Landlock")
     known = sum(rights for since, rights in _KNOWN_SINCE.items() if since <= version)
     tcp = _TCP if version >= _TCP_SINCE and not plan.namespaces else 0
-    rules = _Ruleset(known, tcp, _SCOPED if version >= _SCOPED_SINCE else 0)
+    rules = (ctypes.c_uint64 * 3)(known, tcp, _SCOPED if version >= _SCOPED_SINCE else 0)
     # Older kernels know a shorter structure; the remaining fields are zero there.
     size = 8 if version < _TCP_SINCE else 16 if version < _SCOPED_SINCE else 24
     ruleset = _check(_libc.syscall(_CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(size), 0), "Landlock")

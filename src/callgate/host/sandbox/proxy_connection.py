@@ -1,16 +1,34 @@
 """One connection to the sandbox's proxy: checks and resolves the requested host, checks its addresses, and forwards
-the request."""
+the request.
+
+The head of a request is parsed strictly and rewritten for the server. Nothing ambiguous is forwarded: all lines must be
+valid, the Host header must match the requested address, and the length of the body must be known. Bytes after the body
+are not forwarded, so one connection carries one request to one host.
+"""
 
 import asyncio
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import Thread
+from typing import Literal
 
 from callgate.host.host_addresses import CONNECT_SECONDS, MOST_ADDRESSES, Resolve, host_name
 from callgate.host.ports import HostDecision
-from callgate.host.sandbox.proxy_head import END, LARGEST_HEAD, Normal, ProxyRequest, UnreadableRequest, read_head
 from callgate.words.noun import noun
+
+LARGEST_HEAD = 65_536
+END = b"\r\n\r\n"
+_CONNECT = re.compile(r"CONNECT ([^ /?#@]+:[0-9]{1,5}) HTTP/1\.[01]")
+_PLAIN = re.compile(r"([A-Z]{1,20}) http://([^ /?#@]+)(/[^ #]*|\?[^ #]*)? HTTP/1\.[01]", re.IGNORECASE)
+_AUTHORITY = re.compile(r"(?:\[[^\[\]]+\]|[^:\[\]]+)(?::([0-9]{1,5}))?")
+_FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*?)[ \t]*")
+_LENGTH = re.compile(r"[0-9]{1,15}")
+# Headers of one connection; the proxy closes its own after one request.
+_OF_A_CONNECTION = frozenset(("connection", "keep-alive", "te", "trailer", "upgrade", "host"))
+
+Normal = Callable[[str], str | None]
+"""Returns a host, or host:port, in normal form; None if it is ambiguous."""
 
 SETTING = "sandbox.allow_hosts"
 _HEAD_SECONDS = 60.0
@@ -19,6 +37,36 @@ _SIZE = re.compile(rb"([0-9A-Fa-f]{1,12})(?:;[^\r\n]*)?\r\n")
 
 OnDecision = Callable[[HostDecision], None]
 """Called with every decision, in the thread of the proxy, before the command gets it."""
+
+
+@noun
+class ProxyRequest:
+    """A valid request.
+
+    host    the host in normal form
+    head    the bytes sent to the server before the body; empty for a tunnel
+    length  the length of the body in bytes
+    """
+
+    host: str
+    port: int
+    head: bytes = b""
+    length: int | Literal["chunked"] = 0
+
+    @property
+    def is_tunnel(self) -> bool:
+        return not self.head
+
+
+@noun
+class UnreadableRequest:
+    """An invalid request, which is not forwarded.
+
+    host  the requested host; empty if it is unknown
+    """
+
+    why: str
+    host: str = ""
 
 
 @noun
@@ -197,3 +245,64 @@ def _answer(status: str, text: str) -> bytes:
     body = f"callgate: {text}\n".encode(errors="replace")
     head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\n"
     return f"{head}Connection: close\r\n\r\n".encode() + body
+
+
+# ---- the head of a request ------------------------------------------------------------------------------------------
+
+
+def read_head(data: bytes, normal: Normal) -> ProxyRequest | UnreadableRequest:
+    """Parse the head of a request, including the empty line at its end."""
+    first, *rest = data.removesuffix(END).decode("latin-1").split("\r\n")
+    fields: list[tuple[str, str]] = []
+    for line in rest:
+        found = _FIELD.fullmatch(line)
+        if found is None:
+            return UnreadableRequest("a line of its header is invalid")
+        fields.append((found[1], found[2]))
+    if (tunnel := _CONNECT.fullmatch(first)) is not None:
+        return _parse_authority(tunnel[1], normal)
+    plain = _PLAIN.fullmatch(first)
+    if plain is None:
+        return UnreadableRequest("it is neither CONNECT host:port nor a request with an absolute http:// URL")
+    asked = _parse_authority(plain[2], normal)
+    return asked if isinstance(asked, UnreadableRequest) else _rewrite(asked, plain, fields, normal)
+
+
+def _parse_authority(authority: str, normal: Normal) -> ProxyRequest | UnreadableRequest:
+    found, host = _AUTHORITY.fullmatch(authority), normal(authority)
+    if found is None or host is None:
+        return UnreadableRequest("its host is ambiguous", authority[:100])
+    return ProxyRequest(host, int(found[1] or 80))
+
+
+def _rewrite(
+    asked: ProxyRequest, line: "re.Match[str]", fields: list[tuple[str, str]], normal: Normal
+) -> ProxyRequest | UnreadableRequest:
+    by_name: dict[str, list[str]] = {}
+    for name, value in fields:
+        by_name.setdefault(name.lower(), []).append(value)
+    hosts, length = by_name.get("host", []), _length(by_name)
+    if len(hosts) > 1 or any(normal(each) != asked.host for each in hosts):
+        return UnreadableRequest(f"its Host header is {' and '.join(hosts)[:100]}", asked.host)
+    if length is None:
+        return UnreadableRequest("the length of its body is ambiguous", asked.host)
+    named = {each.strip().lower() for value in by_name.get("connection", ()) for each in value.split(",")}
+    dropped = (_OF_A_CONNECTION | named) - {"content-length", "transfer-encoding"}
+    kept = [
+        f"{name}: {value}"
+        for name, value in fields
+        if name.lower() not in dropped and not name.lower().startswith("proxy-")
+    ]
+    target = line[3] or "/"
+    first = f"{line[1]} {target if target.startswith('/') else f'/{target}'} HTTP/1.1"
+    head = "\r\n".join((first, f"Host: {line[2]}", *kept, "Connection: close", "", ""))
+    return ProxyRequest(asked.host, asked.port, head.encode("latin-1"), length)
+
+
+def _length(fields: dict[str, list[str]]) -> int | Literal["chunked"] | None:
+    lengths, codings = fields.get("content-length", []), fields.get("transfer-encoding", [])
+    if codings:
+        return "chunked" if [each.lower() for each in codings] == ["chunked"] and not lengths else None
+    if len(lengths) > 1 or (lengths and not _LENGTH.fullmatch(lengths[0])):
+        return None
+    return int(lengths[0]) if lengths else 0
