@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from callgate.host.applying import workspace_lock
+from callgate.host.applying import journal
 from callgate.host.applying.apply import apply_changes
-from callgate.host.applying.workspace_lock import lock_workspace
+from callgate.host.applying.journal import lock_workspace
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure
 
@@ -17,7 +17,7 @@ CHANGE = ChangeSet("write a", (FileChange("a", None, b"1"),))
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workspace_lock, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(journal, "MOST_SECONDS", 0.0)
 
 
 @pytest.mark.spec("CHG-1")

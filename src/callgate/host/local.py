@@ -20,8 +20,7 @@ from callgate.words.resolved_path import ResolvedPath
 
 if TYPE_CHECKING:
     from callgate.host.applying.recovery import Recovered
-    from callgate.host.local_files import LocalFiles
-    from callgate.host.output_file import LocalOutput
+    from callgate.host.local_files import LocalFiles, LocalOutput
     from callgate.host.processes import LocalProcesses
     from callgate.host.tasks import BackgroundTask, BackgroundTasks
 
@@ -108,7 +107,7 @@ class LocalHost:
 
     def new_output(self, name: str) -> "LocalOutput":
         """Create an output file in the folder of the artifacts. Blocks."""
-        from callgate.host.output_file import LocalOutput
+        from callgate.host.local_files import LocalOutput
 
         path = self._data_folder() / _file_name(name)
         if path.exists():

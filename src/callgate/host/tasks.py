@@ -18,7 +18,7 @@ from typing import Any, Literal
 from callgate.core.capabilities import host_part
 from callgate.core.ports import Clock, Host
 from callgate.host.files import is_running
-from callgate.host.output_file import LocalOutput
+from callgate.host.local_files import LocalOutput
 from callgate.host.ports import OutputFile
 from callgate.host.threads import in_thread
 from callgate.words.errors import ToolFailure

@@ -6,12 +6,11 @@ from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from callgate.host.applying.journal import ApplyJournal, lock_journal
+from callgate.host.applying.journal import ApplyJournal, lock_journal, lock_workspace
 from callgate.host.applying.planned_files import Parts, PlannedFile, planned_files
 from callgate.host.applying.recovery import Recovered, recover_locked
 from callgate.host.applying.replacement import FileReplacement
 from callgate.host.applying.swap import remove_folders, sync_folders
-from callgate.host.applying.workspace_lock import lock_workspace
 from callgate.host.beneath import OpenFolder
 from callgate.host.paths import Resolver
 from callgate.words.changes import ChangeSet, FileChange

@@ -7,12 +7,15 @@
     undone      all files are old; temporary files and folders may be left
 
 The first line is written before any file is created, every other line after its state is on disk.
+
+Locks on the workspace and its parent folders also serialize applies of programs and hosts with different journals.
 """
 
 import json
 import os
+import time
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -23,6 +26,10 @@ from callgate.words.noun import noun
 _LOCK = "lock"
 _OPEN = ".apply"
 _APPLIED = ".applied"
+
+MOST_SECONDS = 60.0
+"""The timeout for the lock. An apply takes milliseconds."""
+_PAUSE = 0.002
 
 State = Literal["staging", "ready", "failed", "finished", "undone"]
 _STATES: tuple[State, ...] = ("undone", "finished", "failed", "ready")
@@ -73,6 +80,43 @@ def lock_journal(folder: Path) -> Generator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def lock_workspace(root: str) -> Generator[None]:
+    """Hold an exclusive lock on the workspace and shared locks on its parent folders. Blocks. Raise ToolFailure after a
+    timeout.
+
+    Folders are locked from the top down, so that nested workspaces exclude each other without deadlocks. Folders of
+    other users and file systems without locks are skipped.
+    """
+    with ExitStack() as held:
+        for folder in (*reversed(Path(root).parents), Path(root)):
+            descriptor = _opened(folder)
+            if descriptor is not None:
+                held.callback(os.close, descriptor)
+                _lock(descriptor, folder, shared=str(folder) != root)
+        yield
+
+
+def _opened(folder: Path) -> int | None:
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0))
+    except OSError:  # not readable, or the system cannot open folders
+        return None
+    if os.fstat(descriptor).st_uid != os.geteuid():
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _lock(descriptor: int, folder: Path, *, shared: bool) -> None:
+    until = time.monotonic() + MOST_SECONDS
+    with suppress(OSError):  # the file system has no locks
+        while not lock_file(descriptor, shared=shared, waits=False):
+            if time.monotonic() >= until:
+                raise ToolFailure(f"Nothing was changed: another program has locked the folder {folder}")
+            time.sleep(_PAUSE)
 
 
 class ApplyJournal:

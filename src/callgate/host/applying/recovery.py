@@ -8,9 +8,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
-from callgate.host.applying.journal import ApplyEntry, ApplyJournal, lock_journal, open_entries
+from callgate.host.applying.journal import ApplyEntry, ApplyJournal, lock_journal, lock_workspace, open_entries
 from callgate.host.applying.swap import Swap, hash_of, link_target, remove_folders, sync_folders
-from callgate.host.applying.workspace_lock import lock_workspace
 from callgate.host.beneath import OpenFolder
 from callgate.words.noun import noun
 
