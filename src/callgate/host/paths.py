@@ -80,10 +80,7 @@ class Resolver:
     def plain(self, path: str) -> str | None:
         """Return the path relative to the root, computed without file access; None if the path may be outside the
         root."""
-        for alias in self._aliases:
-            if path.startswith(alias):
-                path = path[len(alias) :]
-                break
+        path = self._relative(path)
         if path[:1] == "/" or len(path) > LONGEST_PATH or ".." in path or _PLAIN.fullmatch(path) is None:
             return None
         return path
@@ -122,11 +119,15 @@ class Resolver:
             return PathWalk((lexical(whole),), "missing", fault)
         return _Walker(whole, known).walk()
 
-    def _start(self, path: str) -> tuple[str, str]:
+    def _relative(self, path: str) -> str:
+        """Return the path relative to the root if it begins with the root, resolved or as it was given."""
         for alias in self._aliases:
             if path.startswith(alias) or path == alias[:-1]:
-                path = path[len(alias) :].lstrip("/")
-                break
+                return path[len(alias) :].lstrip("/")
+        return path
+
+    def _start(self, path: str) -> tuple[str, str]:
+        path = self._relative(path)
         whole = os.path.join(self.root, path)
         return whole, self.root if whole.startswith(self.root) and not os.path.isabs(path) else ""
 

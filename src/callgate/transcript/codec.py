@@ -34,11 +34,9 @@ START = "0" * 32
 _TAIL = len(',"sum":"') + 32 + len('"}')
 
 
-def _snake(name: str) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
-
-
-_NAMES: Mapping[type, str] = {cls: _snake(cls.__name__) for cls, row in EVENTS.items() if row.on != "nothing"}
+_NAMES: Mapping[type, str] = {
+    cls: re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower() for cls, row in EVENTS.items() if row.on != "nothing"
+}
 TYPES: Mapping[str, type] = {name: cls for cls, name in _NAMES.items()}
 _ROWS: Mapping[str, Row] = {name: EVENTS[cls] for name, cls in TYPES.items()}
 _UNKNOWN = Row(folds=False)

@@ -77,12 +77,9 @@ def take_lock(fd: int, log: Path, now: float) -> None:
     status = os.fstat(fd)
     _held[fd] = (status.st_dev, status.st_ino)
     name = dumps({"pid": os.getpid(), "since": now, "host": os.uname().nodename})
-    with suppress(OSError):  # only informative
-        file = open_beside(lock_path(log), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        try:
-            os.write(file, name.encode())
-        finally:
-            os.close(file)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    with suppress(OSError), open(open_beside(lock_path(log), flags), "wb") as file:  # only informative
+        file.write(name.encode())
 
 
 def drop_name(log: Path) -> None:

@@ -6,6 +6,7 @@ is removed, so that the next line starts on a new line.
 
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from json import dumps
 from pathlib import Path
 
@@ -28,16 +29,13 @@ def locked_log(log: Path, now: float) -> tuple[int, LoadedLog]:
         fd = open_log(log, os.O_RDWR)
     except OSError as error:
         raise unreadable(log, error) from error
-    try:
+    with ExitStack() as failed:
+        failed.callback(os.close, fd)
         take_lock(fd, log, now)
-    except BaseException:
-        os.close(fd)
-        raise
-    try:
-        return fd, load(fd, log)
-    except BaseException:
-        release(fd, log)
-        raise
+        failed.callback(drop_name, log)
+        loaded = load(fd, log)
+        failed.pop_all()
+    return fd, loaded
 
 
 def release(fd: int, log: Path) -> None:
