@@ -50,34 +50,15 @@ if TYPE_CHECKING:
     from callgate.shell.reach import doubt as doubt
     from callgate.shell.reach import reaches as reaches
 
-_MODULES = {
-    "analysis": ("analyse",),
-    "command": ("Analysis", "Script", "Simple", "Word"),
-    "effects": (
-        "NamedPaths",
-        "effects_of",
-        "folder_readers",
-        "repository_readers",
-        "prints_addresses",
-        "named_paths",
-        "program_names",
-        "runs_project_files",
-        "runs_settings",
-        "settings_folders",
-    ),
-    "expansions": ("known_expansions",),
-    "command_grants": ("FileTests", "Granted", "NotGranted", "grant"),
-    "command_patterns": ("ShellPattern", "matches", "parse_pattern"),
-    "prefixes": ("prefix_of", "quoted_command"),
-    "programs.inner_commands": ("CommandRun", "find_inner_commands"),
-    "programs.program_table": ("runs_project",),
-    "reach": ("Doubt", "doubt", "reaches"),
-}
-_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+# In the order of their cost: a rule of the settings needs only its pattern.
+_MODULES = (
+    *("command_patterns", "command", "analysis", "programs.program_table", "programs.inner_commands", "command_grants"),
+    *("effects", "expansions", "reach", "prefixes"),
+)
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    return found
+    for module in _MODULES:
+        if not name.startswith("_") and hasattr(found := import_module(f"{__name__}.{module}"), name):
+            return globals().setdefault(name, getattr(found, name))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -91,18 +91,6 @@ def folder_by_spelling(path: str) -> bool:
     return path.rpartition("/")[2] in ("", ".", "..")
 
 
-def never(path: str) -> bool:
-    return False
-
-
-def never_found(path: str) -> None:
-    return None
-
-
-def only_itself(path: str) -> Sequence[str] | None:
-    return (path,)
-
-
 def safe_assignments(simple: Simple, variables: str = "") -> str | None:
     """Return why the first unsafe assignment is unsafe; None if all are safe. ``variables`` lists further variables
     that may be set to folders."""
@@ -132,16 +120,16 @@ class FileTests:
     elsewhere    the command starts in another folder than the workspace
     """
 
-    may_write: PathTest = never
+    may_write: PathTest = lambda path: False
     may_read: PathTest = within_by_spelling
     stays: PathTest = here_by_spelling
     folder: PathTest = folder_by_spelling
-    expand_glob: Fills = only_itself
-    project_file: Callable[[str], str | None] = never_found
+    expand_glob: Fills = lambda path: (path,)
+    project_file: Callable[[str], str | None] = lambda path: None
     elsewhere: bool = False
 
 
-_BY_SPELLING = FileTests()
+_LEXICAL = FileTests()
 
 
 @noun
@@ -180,17 +168,13 @@ class _Judge:
         if not globs:
             return all(map(self.files.may_read, paths))
         filled = [self.files.expand_glob(path) for path in paths]
-        return all(each is not None and all(map(self.files.may_read, each)) for each in filled) and all(
-            map(self.files.may_read, paths)
-        )
+        return all(each is not None and all(map(self.files.may_read, each)) for each in (paths, *filled))
 
     def is_folder(self, path: str) -> bool:
         return any(self.files.folder(below(folder, path)) for folder in self.here)
 
 
-def grant(
-    analysis: Analysis, patterns: Sequence[ShellPattern], files: FileTests = _BY_SPELLING
-) -> Granted | NotGranted:
+def grant(analysis: Analysis, patterns: Sequence[ShellPattern], files: FileTests = _LEXICAL) -> Granted | NotGranted:
     """Decide whether the patterns cover every simple command and every redirection."""
     if analysis.fault is not None:
         return NotGranted(analysis.fault)
@@ -379,15 +363,11 @@ def _inside(
     if not inner:
         return NotGranted(use.why)
     if all(at in spelled for at in range(use.at, use.on + 1)):
-        if act.name in _APPENDING and not _has_safe_options(text_of(inner[0])) and not exact:
+        started = PROGRAMS.get(text_of(inner[0]))
+        if act.name in _APPENDING and not (started and started.safe_options) and not exact:
             return NotGranted(f"{act.name} adds unknown arguments to {text_of(inner[0])}")
         moved = frozenset(at - use.on for at in spelled if at >= use.on)
         return _objections(_CommandUses(inner), moved, pattern, judge, depth + 1)
     if act.entry is None or not act.entry.transparent:
         return NotGranted(use.why)
     return _cover(inner, judge, depth + 1)
-
-
-def _has_safe_options(name: str) -> bool:
-    entry = PROGRAMS.get(name)
-    return entry is not None and entry.safe_options

@@ -170,9 +170,7 @@ def parse_pattern(content: str) -> ShellPattern:
 
 def _check_program(program: str) -> None:
     if found := _VARIABLE.match(program):
-        raise ValueError(
-            f"{found[0]} sets a variable, but a rule must begin with the program: remove the variable, at character 1"
-        )
+        raise ValueError(f"a rule must begin with the program: remove the variable {found[0]}, at character 1")
     if " " in program and "/" not in program:
         raise ValueError("the name of a program has no blanks: remove the quotes, at character 1")
 

@@ -49,11 +49,8 @@ def known_expansions(analysis: Analysis) -> tuple[Analysis, ...]:
 def _is_literal(analysis: Analysis) -> bool:
     """Return True if the shell expands nothing in the command and the command runs no text in another shell."""
     script = analysis.script
-    if (
-        analysis.fault is not None
-        or script.expands
-        or any(word.tilde for each in script.commands for word in each.words)
-    ):
+    tilde = any(word.tilde for each in script.commands for word in each.words)
+    if analysis.fault is not None or script.expands or tilde:
         return False
     return not any(use.role == "run" for run in find_inner_commands(analysis).runs for use in run.uses)
 

@@ -85,6 +85,5 @@ def _bounded(folders: tuple[str, ...], lost: bool) -> PossibleFolders:
     short = tuple(folder for folder in folders if len(folder) <= _LONGEST)
     each = tuple(dict.fromkeys(short))
     many = len(each) > _MOST_FOLDERS
-    return PossibleFolders(
-        (*each[:1], *each[1 - _MOST_FOLDERS :]) if many else each, lost or many or len(short) < len(folders)
-    )
+    kept = (*each[:1], *each[1 - _MOST_FOLDERS :]) if many else each
+    return PossibleFolders(kept, lost or many or len(short) < len(folders))

@@ -168,9 +168,8 @@ def _matches_words(words: tuple[Word, ...], pattern: ShellPattern, name: str) ->
         plain = [piece[0] for piece in pieces if piece[0] not in options]
         found = _in_order(plain, spoken, exact=pattern.kind == "exact")
         found = found and all(_has_option(option, spoken) for option in options)
-    return (
-        f"{' '.join([name, *(each or '…' for each in spoken[:12])])[:80]} matches {pattern.content}" if found else None
-    )
+    shown = " ".join([name, *(each or "…" for each in spoken[:12])])[:80]
+    return f"{shown} matches {pattern.content}" if found else None
 
 
 def _plain(pattern: ShellPattern) -> bool:

@@ -47,13 +47,8 @@ def plainly(pieces: Iterable[Piece], raw: str, *, came_from_braces: bool = False
     for text, bare in pieces:
         value += text
         outline += text if bare else "\0" * max(len(text), 1)
-    return Word(
-        value,
-        raw,
-        globs=GLOB.search(outline) is not None and value != "[",
-        braces=came_from_braces,
-        tilde=TILDE.search(outline) is not None,
-    )
+    globs = GLOB.search(outline) is not None and value != "["
+    return Word(value, raw, globs, braces=came_from_braces, tilde=TILDE.search(outline) is not None)
 
 
 def expanded(pieces: list[Piece]) -> list[list[Piece]] | None:

@@ -7,11 +7,14 @@ import re
 from collections.abc import Callable, Iterable
 from functools import cache, partial
 from itertools import islice
-from typing import Protocol, cast
+from typing import TYPE_CHECKING
 
 from callgate.shell.command import CommandDraft, Script, Unread, Within, Word
 from callgate.shell.tree_commands import KINDS, REDIRECTS, SIMPLE, STATEMENTS, CommandCollector, Enough
-from callgate.shell.tree_words import SyntaxNode
+
+if TYPE_CHECKING:
+    from tree_sitter import Node as SyntaxNode
+    from tree_sitter import Parser
 
 NOT_INSTALLED = Unread("tree-sitter is not installed: pip install callgate")
 NOTHING = Script(())
@@ -20,15 +23,6 @@ SIGN = re.compile(r"[()\[\]{}<>|&;$`'\"=!\\?@\n]")
 STRANGE = re.compile(r"[^\t\n\x20-\x7e]")
 MOST_SIGNS = 400
 """The maximum number of special characters. For a text with errors the grammar takes quadratic time."""
-
-
-class SyntaxTree(Protocol):
-    @property
-    def root_node(self) -> SyntaxNode: ...
-
-
-class BashParser(Protocol):
-    def parse(self, source: bytes, /) -> SyntaxTree: ...
 
 
 def parse_widely(text: str, signs: int = MOST_SIGNS) -> tuple[Script, Unread | None]:
@@ -60,7 +54,7 @@ def shadow(text: str) -> bytes:
 
 
 @cache
-def bash_parsers() -> Callable[[], BashParser] | None:
+def bash_parsers() -> "Callable[[], Parser] | None":
     """Return a function that creates a parser; None if tree-sitter is not installed. Each text needs its own parser,
     because threads must not share a parser."""
     try:
@@ -68,12 +62,10 @@ def bash_parsers() -> Callable[[], BashParser] | None:
         import tree_sitter_bash
     except ImportError:
         return None
-    return cast(
-        Callable[[], BashParser], partial(tree_sitter.Parser, tree_sitter.Language(tree_sitter_bash.language()))
-    )
+    return partial(tree_sitter.Parser, tree_sitter.Language(tree_sitter_bash.language()))
 
 
-def error_in(node: SyntaxNode) -> Unread:
+def error_in(node: "SyntaxNode") -> Unread:
     """Return the position of the first text that the grammar cannot parse."""
     while True:
         broken = next((child for child in node.children if child.has_error), None)
@@ -95,7 +87,7 @@ class TreeWalk(CommandCollector):
         super().__init__(source)
         self.depth = 0
 
-    def sequence(self, nodes: Iterable[SyntaxNode], within: tuple[Within, ...]) -> None:
+    def sequence(self, nodes: "Iterable[SyntaxNode]", within: tuple[Within, ...]) -> None:
         """Visit consecutive statements and the nodes between them."""
         nodes = list(nodes)
         first = True
@@ -113,7 +105,7 @@ class TreeWalk(CommandCollector):
                 self.inside(node, within)
         self.operator = ""
 
-    def joined(self, node: SyntaxNode, within: tuple[Within, ...]) -> None:
+    def joined(self, node: "SyntaxNode", within: tuple[Within, ...]) -> None:
         """Visit a statement, and mark the commands that are in a pipeline. The grammar parses ``a && b >f | c`` as a
         list that is piped into a command; the operators show how bash groups the commands."""
         units, self.units = self.units, []
@@ -128,7 +120,7 @@ class TreeWalk(CommandCollector):
                     draft.within = (*inner, "pipe", *within)
         self.units = units
 
-    def statement(self, node: SyntaxNode, within: tuple[Within, ...]) -> CommandDraft | None:
+    def statement(self, node: "SyntaxNode", within: tuple[Within, ...]) -> CommandDraft | None:
         self.count()
         self.depth += 1
         if self.depth > DEEPEST:
@@ -156,7 +148,7 @@ class TreeWalk(CommandCollector):
         finally:
             self.depth -= 1
 
-    def last_of(self, nodes: Iterable[SyntaxNode], within: tuple[Within, ...]) -> CommandDraft | None:
+    def last_of(self, nodes: "Iterable[SyntaxNode]", within: tuple[Within, ...]) -> CommandDraft | None:
         """Visit the statements among the nodes and store the operators between them. Return the last simple command,
         or None."""
         last: CommandDraft | None = None
@@ -169,7 +161,7 @@ class TreeWalk(CommandCollector):
                 self.inside(node, within)
         return last
 
-    def chain(self, node: SyntaxNode, within: tuple[Within, ...]) -> CommandDraft | None:
+    def chain(self, node: "SyntaxNode", within: tuple[Within, ...]) -> CommandDraft | None:
         rest: list[SyntaxNode] = []
         while True:
             children = node.children
@@ -179,7 +171,7 @@ class TreeWalk(CommandCollector):
             node = children[0]
         return self.last_of([*children, *reversed(rest)], within)
 
-    def redirected(self, node: SyntaxNode, within: tuple[Within, ...]) -> CommandDraft | None:
+    def redirected(self, node: "SyntaxNode", within: tuple[Within, ...]) -> CommandDraft | None:
         children = node.children
         redirects = [child for child in children if child.type in REDIRECTS]
         body = next((child for child in children if child.type not in REDIRECTS), None)
@@ -197,7 +189,7 @@ class TreeWalk(CommandCollector):
                 self.behind(redirect, within)
         return draft
 
-    def behind(self, node: SyntaxNode, within: tuple[Within, ...]) -> None:
+    def behind(self, node: "SyntaxNode", within: tuple[Within, ...]) -> None:
         for child in node.children:
             if child.type in ("&&", "||"):
                 self.operator = child.type

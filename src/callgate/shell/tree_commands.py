@@ -1,11 +1,92 @@
 """Collects the simple commands of a syntax tree: words, assignments and redirections in the order of the text."""
 
 import re
+from typing import TYPE_CHECKING
 
 from callgate.shell.command import CommandDraft, Redirect, Script, Within, Word, names
 from callgate.shell.spelling import Doubtful, Piece, plainly, spelled
-from callgate.shell.tree_words import SyntaxNode, assigned_name, pieces_of, text_of
 from callgate.words.noun import noun
+
+if TYPE_CHECKING:
+    from tree_sitter import Node as SyntaxNode
+
+PLAIN = names("word number variable_name special_variable_name test_operator brace_expression")
+# Leaves of the grammar that may contain expansions.
+PATTERNS = frozenset(("extglob_pattern", "regex"))
+ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+ESCAPED_IN_DOUBLE = re.compile(r'\\([$`"\\])')
+ANSI = re.compile(r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|[uU]([0-9a-fA-F]{1,8})|(.))", re.DOTALL)
+NAMED = dict(zip("abeEfnrtv\\'\"?", "\a\b\x1b\x1b\f\n\r\t\v\\'\"?", strict=True))
+
+
+def text_of(node: "SyntaxNode", text: str) -> str:
+    """Return the text of the node. Its byte offsets are character offsets, because ``tree.shadow`` encodes each
+    character as one byte."""
+    return text[node.start_byte : node.end_byte]
+
+
+def pieces_of(node: "SyntaxNode", source: str) -> list[Piece] | None:
+    """Return the pieces of a word; None if the word contains an expansion."""
+    kind = node.type
+    text = text_of(node, source)
+    if kind == "concatenation":
+        return joined(node, source)
+    if kind in PATTERNS and ("$" in text or "`" in text):
+        return None
+    if kind in PLAIN or kind in PATTERNS:
+        return unescaped(text)
+    if kind == "raw_string":
+        return [(text[1:-1], False)]
+    if kind == "ansi_c_string":
+        return [(ANSI.sub(ansi, text[2:-1]), False)]
+    if kind == "string":
+        if any(child.type not in ('"', "string_content", "$") for child in node.children):
+            return None
+        return [(ESCAPED_IN_DOUBLE.sub(r"\1", text[1:-1]), False)]
+    if not node.is_named:
+        return [(text, True)]
+    return None
+
+
+def joined(node: "SyntaxNode", source: str) -> list[Piece] | None:
+    pieces: list[Piece] = []
+    at = node.start_byte
+    for child in node.children:
+        inner = pieces_of(child, source)
+        # A gap is text that the grammar skipped; $"…" is a text to be translated.
+        if inner is None or child.start_byte != at or (child.type == "string" and pieces[-1:] == [("$", True)]):
+            return None
+        pieces.extend(inner)
+        at = child.end_byte
+    return pieces
+
+
+def unescaped(text: str) -> list[Piece]:
+    pieces: list[Piece] = []
+    at = 0
+    for escape in ESCAPED.finditer(text):
+        if escape.start() > at:
+            pieces.append((text[at : escape.start()], True))
+        pieces.append((escape[1], False))
+        at = escape.end()
+    if at < len(text):
+        pieces.append((text[at:], True))
+    return pieces
+
+
+def ansi(escape: re.Match[str]) -> str:
+    octal, hexadecimal, code, letter = escape.groups()
+    if letter:
+        return NAMED.get(letter, escape[0])
+    number = int(octal, 8) if octal else int(hexadecimal or code, 16)
+    return chr(number) if number < 0x110000 else escape[0]
+
+
+def assigned_name(node: "SyntaxNode", source: str) -> str:
+    name = node.child_by_field_name("name")
+    operator = next((child.type for child in node.children if child.type in ("=", "+=")), "=")
+    return (text_of(name, source) if name else "") + operator
+
 
 MOST_NODES = 3_000
 
@@ -60,7 +141,7 @@ class CommandCollector:
         self.missed = False
         self.nodes = 0
 
-    def statement(self, node: SyntaxNode, within: tuple[Within, ...]) -> CommandDraft | None:
+    def statement(self, node: "SyntaxNode", within: tuple[Within, ...]) -> CommandDraft | None:
         """Parse a statement. Return the simple command to which a following redirection belongs, or None."""
         raise NotImplementedError
 
@@ -80,7 +161,7 @@ class CommandCollector:
         self.drafts.append(draft := CommandDraft(within))
         return draft
 
-    def simple(self, node: SyntaxNode, within: tuple[Within, ...]) -> CommandDraft:
+    def simple(self, node: "SyntaxNode", within: tuple[Within, ...]) -> CommandDraft:
         draft = self.started(within)
         kind = node.type
         if kind == "variable_assignment":
@@ -99,7 +180,7 @@ class CommandCollector:
                 self.part(child, draft)
         return draft
 
-    def part(self, node: SyntaxNode, draft: CommandDraft) -> None:
+    def part(self, node: "SyntaxNode", draft: CommandDraft) -> None:
         kind = node.type
         if kind == "variable_assignment":
             self.assign(node, draft)
@@ -111,7 +192,7 @@ class CommandCollector:
         else:
             self.word(node, draft)
 
-    def declare(self, node: SyntaxNode, draft: CommandDraft) -> None:
+    def declare(self, node: "SyntaxNode", draft: CommandDraft) -> None:
         if node.type != "variable_assignment":
             self.part(node, draft)
             return
@@ -120,7 +201,7 @@ class CommandCollector:
         raw = text_of(node, self.source)
         draft.words.append(plainly([(name, True), *pieces], raw) if pieces is not None else Word(None, raw))
 
-    def flat(self, node: SyntaxNode, draft: CommandDraft) -> None:
+    def flat(self, node: "SyntaxNode", draft: CommandDraft) -> None:
         stack = [node]
         while stack:
             each = stack.pop()
@@ -130,7 +211,7 @@ class CommandCollector:
             else:
                 self.word(each, draft)
 
-    def assign(self, node: SyntaxNode, draft: CommandDraft) -> None:
+    def assign(self, node: "SyntaxNode", draft: CommandDraft) -> None:
         self.count()
         value = node.child_by_field_name("value")
         pieces = self.pieces(value, draft) if value else []
@@ -141,7 +222,7 @@ class CommandCollector:
         name = assigned_name(node, self.source).rstrip("+=")
         draft.assignments.append((name, Word(None, raw) if pieces is None else plainly(pieces, raw)))
 
-    def word(self, node: SyntaxNode, draft: CommandDraft) -> None:
+    def word(self, node: "SyntaxNode", draft: CommandDraft) -> None:
         pieces = self.pieces(node, draft)
         raw = text_of(node, self.source)
         last = self.written
@@ -159,7 +240,7 @@ class CommandCollector:
         self.count(len(made))
         draft.words.extend(made)
 
-    def pieces(self, node: SyntaxNode, draft: CommandDraft) -> list[Piece] | None:
+    def pieces(self, node: "SyntaxNode", draft: CommandDraft) -> list[Piece] | None:
         """Return the pieces of a word; None if it contains an expansion. The commands in an expansion are collected
         too."""
         pieces = pieces_of(node, self.source)
@@ -169,7 +250,7 @@ class CommandCollector:
             self.inside(node, draft.within)
         return pieces
 
-    def inside(self, node: SyntaxNode, within: tuple[Within, ...]) -> None:
+    def inside(self, node: "SyntaxNode", within: tuple[Within, ...]) -> None:
         """Collect the commands in a node that is not a statement: a word, a test, arithmetic, or the body of a
         here-document."""
         operator, self.operator = self.operator, ""
@@ -189,7 +270,7 @@ class CommandCollector:
 
     # Redirections
 
-    def redirect(self, node: SyntaxNode, draft: CommandDraft) -> None:
+    def redirect(self, node: "SyntaxNode", draft: CommandDraft) -> None:
         self.count()
         if node.type == "heredoc_redirect":
             self.document(node, draft)
@@ -211,7 +292,7 @@ class CommandCollector:
                 target = Word(None, raw) if pieces is None else plainly(pieces, raw)
         draft.redirects.append(Redirect(operator, target or Word(None), fd))
 
-    def document(self, node: SyntaxNode, draft: CommandDraft) -> None:
+    def document(self, node: "SyntaxNode", draft: CommandDraft) -> None:
         """Parse a here-document. The grammar puts the rest of the line between its delimiter and its body."""
         operator, fd, start = "<<", None, ""
         body: SyntaxNode | None = None

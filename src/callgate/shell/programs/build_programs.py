@@ -32,7 +32,7 @@ pnpm ls|list|outdated|why|audit,yarn why|list|info|outdated|audit | name | --dep
     --pattern=
 yarn | text | --cwd=enter -s --silent --verbose --json --offline | subcommands
 yarn workspace | name script unknown
-bun | | | subcommands
+bun,ruff,uv pip|python|tool | | | subcommands
 bun test | word | -t= -u --bail?= --timeout= --coverage --watch --only --update-snapshots --test-name-pattern=
 pytest,py.test | word | -qvxsl -k= -m=text -r= -n= -W=warning -p=plugin --lf --last-failed --ff --failed-first --nf
     --new-first --sw --stepwise --maxfail= --exitfirst --tb= --durations= --durations-min= --co --collect-only
@@ -52,19 +52,19 @@ mypy | word | -p= -m= --strict --ignore-missing-imports --no-error-summary --sho
     --no-strict-optional --namespace-packages --explicit-package-bases --package= --module= --platform= -v --verbose
     --hide-error-context --enable-error-code= --disable-error-code= --non-interactive |
     argument_files
-ruff | | | subcommands
 ruff check | word | -qsnewv --select= --ignore= --extend-select= --extend-ignore= --output-format= --statistics --no-fix
     --show-files --show-settings --exclude= --extend-exclude= --target-version= --line-length= --preview --no-cache
     --isolated --quiet --verbose --exit-zero --diff --watch --config=settings-file --fix!place --fix-only!place
-    --unsafe-fixes!place --add-noqa!place -o=file --output-file=file | argument_files
+    --unsafe-fixes!place --add-noqa!place -o=file --output-file=file | argument_files parser=rewriting
 ruff format | word | -qsv --check --diff --exclude= --line-length= --target-version= --preview --no-cache --isolated
-    --quiet --config=settings-file | writes_unless=--check,--diff argument_files
+    --quiet --config=settings-file | writes_unless=--check,--diff argument_files parser=rewriting
 ruff rule|linter|config | text | --all --output-format=
 black | word | -qvSC -l= -t= --check --diff --line-length= --target-version= --quiet --verbose --color --no-color
     --preview --exclude= --extend-exclude= --include= --skip-string-normalization --skip-magic-trailing-comma --fast
-    --safe | writes_unless=--check,--diff
+    --safe | writes_unless=--check,--diff parser=rewriting
 isort | word | -qvcd -l= -w= --check --check-only --diff --profile= --line-length= --quiet --verbose --stdout
     --only-modified --skip= --skip-glob= --filter-files --py= | writes_unless=--check,--check-only,-c,-d,--diff,--stdout
+    parser=rewriting
 flake8 | word | -qv -j= --max-line-length= --select= --ignore= --extend-ignore= --extend-select= --exclude= --statistics
     --count --show-source --max-complexity= --per-file-ignores= --format= --jobs= --color= --exit-zero --quiet
 pyright,basedpyright | word | -p=read --project=read --outputjson --warnings --stats --dependencies --level=
@@ -74,7 +74,7 @@ $pip = -U -r=local -c=local -e=local --upgrade --requirement=local --constraint=
     --require-hashes --only-binary= --prefer-binary
 pip,pip3 | text | -qv --quiet --verbose --no-input --disable-pip-version-check --no-color --format= --timeout=
     --retries= | subcommands
-pip install,pip3 install | requirement | $pip | no_prefix
+pip install,pip3 install,uv pip install|uninstall|sync | requirement | $pip | no_prefix
 pip freeze|index,pip3 freeze|index | name | -l --local --user --exclude= --all --pre
 pip list|show|check,pip3 list|show|check | name | -l --files --local --user --not-required | read_only
 pip uninstall|download|help,pip3 uninstall|download|help | name | -y --yes | no_prefix
@@ -84,9 +84,7 @@ uv sync|lock|tree|build | word | -U -P= --all-extras --extra= --no-extra= --dev 
     --upgrade-package= --check --dry-run --depth= --outdated --sdist --wheel
 uv venv | change | --seed
 uv add|remove | requirement | --dev --optional= --group= --extra= --no-sync --editable --upgrade --bounds=
-uv pip|python|tool | | | subcommands
 uv pip list|show|freeze|check|tree,uv python list|find,uv tool list | name | --outdated --format= --exclude= --editable
-uv pip install|uninstall|sync | requirement | $pip | no_prefix
 poetry | text | -qvn --quiet --verbose --no-interaction --no-ansi | subcommands
 poetry install|lock|show|check|version|update | name | --with= --without= --only= --all-extras --extras= -E= --no-root
     --sync --no-update --tree --latest --outdated --top-level --all --only-root --dry-run
@@ -128,9 +126,10 @@ gradle,gradlew | task | -qio -x= --quiet --offline --info --stacktrace --no-daem
     separate_value
 eslint | word | -f=plain --format=plain --ext= --max-warnings= --quiet --no-fix --cache --no-cache --color --no-color
     --ignore-pattern= --no-ignore --report-unused-disable-directives --no-error-on-unmatched-pattern --no-warn-ignored
-    --debug --fix!place --fix-dry-run -o=file --output-file=file | separate_value
+    --debug --fix!place --fix-dry-run -o=file --output-file=file | separate_value parser=rewriting
 prettier | word | -clu --check --list-different --ignore-unknown --log-level= --loglevel= --no-config --tab-width=
     --print-width= --single-quote --no-semi --trailing-comma= --parser=plain --write!place -w!place | separate_value
+    parser=rewriting
 tsc | word | -p=read -b -w -v -d --project=read --build --noEmit --watch --verbose --pretty?= --strict --incremental
     --skipLibCheck --listFiles --diagnostics --extendedDiagnostics --force --dry --clean --target= --module= --jsx=
     --lib= --esModuleInterop --allowJs --checkJs --noUnusedLocals --noImplicitAny --traceResolution --explainFiles

@@ -16,11 +16,12 @@ chmod | text change | -cfv --changes --quiet --verbose -R --recursive | no_prefi
 $copy = -abdfHinpPRrsTuvxZ -t=text --archive --backup --force --interactive --link --no-clobber --no-dereference
     --preserve?= --recursive --symbolic-link --target-directory= --no-target-directory --update?= --verbose
     --one-file-system
-cp | read | $copy | last_operand=change no_prefix
-mv | moves | $copy | last_operand=change no_prefix
+cp | read | $copy | last_operand=change no_prefix parser=copy
+mv | moves | $copy | last_operand=change no_prefix parser=copy
 ln | read | -finrsPTv -t=text --symbolic --force --interactive --relative --no-dereference --target-directory=
-    --no-target-directory --verbose | last_operand=change no_prefix
+    --no-target-directory --verbose | last_operand=change no_prefix parser=copy
 install | read | -bcCpsTv -m= -t=text --mode= --verbose --target-directory= --compare | last_operand=change no_prefix
+    parser=copy
 tee | write | -aip --append --ignore-interrupts | no_prefix
 tar | read | -ctxrudAvzjJZakmnoSwWp -f= -C=change -X=read --create --list --extract --get --append --update --diff
     --verbose --gzip --bzip2 --xz --zstd --auto-compress --keep-old-files --skip-old-files --to-stdout -O --file=
@@ -28,6 +29,7 @@ tar | read | -ctxrudAvzjJZakmnoSwWp -f= -C=change -X=read --create --list --extr
     --owner= --group= --mode= --mtime= --sort= --no-recursion -I=run --use-compress-program=run -F=run --info-script=run
     --new-volume-script=run --to-command=run --checkpoint-action=run --rsh-command=run --rmt-command=run -T=load
     --files-from=load --remove-files!remove --recursive-unlink!remove -P!write --absolute-names!write | no_prefix
+    parser=tar
 # A rule for one of the following programs does not include the removal.
 unlink,shred,trash,trash-put,truncate | remove | -s= -n= | no_prefix
 dd | | | always=remove no_prefix
@@ -60,9 +62,7 @@ def copy(call: Invocation) -> list[Use]:
         globs = each.on < len(words) and words[each.on].globs
         hides = inner in ("", ".", "..") or globs or onto
         if (whole and hides) or (globs and inner[:1] in (".", "[", "?")):
-            uses.append(
-                each.beyond("unknown", f"{name} with everything in {each.text} writes files with unknown names")
-            )
+            uses.append(each.beyond("unknown", f"{name} of everything in {each.text} writes files with unknown names"))
         on = each.on if globs else target.on  # the glob is expanded in the target too
         uses.append(Argument("", join(target.text, inner), each.at, on).included("write", flat=whole))
     return [*uses, target.included("write"), *_lost(name, sources, target)]

@@ -63,15 +63,15 @@ git reflog show|list|exists | rev | $diff $revs | read_only
 git config | text | -lz -e!run --list --get --get-all --get-regexp --get-urlmatch --null --name-only --show-origin
     --show-scope --local --global --system --worktree --type= --bool --int --path --default= --all -f=read --file=read
     --edit!run --add!alter --unset!alter --unset-all!alter --replace-all!alter --rename-section!alter
-    --remove-section!alter | read_only no_prefix
+    --remove-section!alter | read_only no_prefix parser=config
 git branch | text | -arvqlt --all --remotes --verbose --quiet --list --contains --no-contains --merged --no-merged
     --points-at= --sort=format --format=format --color?= --no-color --column?= --no-column --abbrev?= --show-current
     --ignore-case -i --track?= --no-track -d!alter -D!alter -m!alter -M!alter -c!alter -C!alter -f!alter -u=alter
     --delete!alter --move!alter --copy!alter --force!alter --set-upstream-to=alter --unset-upstream!alter
-    --edit-description!run | read_only
+    --edit-description!run | read_only parser=naming
 git tag | text | -alsi -n?= -m= -F=read -u= --list --sort=format --format=format --contains --no-contains --merged
     --no-merged --points-at= --color?= --annotate --sign --message= --file=read -d!alter -f!alter -v!run -e!run
-    --delete!alter --force!alter --verify!run --edit!run | read_only
+    --delete!alter --force!alter --verify!run --edit!run | read_only parser=naming
 git stash | text | -kapuq -m= --message= --include-untracked --keep-index --all --patch --quiet --ext-diff!run
     --output=file | subcommands read_only without_subcommand=does
 git stash list|show | text read | -# --stat --name-only --oneline | read_only shows_repository=*
@@ -109,7 +109,7 @@ git push | remote ref | $remote --prune!alter -u -f!alter -d!alter --force!alter
     always=does no_prefix
 git clone | address change | $remote -b= --branch= -o= --origin= -j= --jobs= --filter= --recurse-submodules?=
     --single-branch --bare --no-checkout -u=run -c=load --config=load --template=load --separate-git-dir=write |
-    no_prefix
+    no_prefix parser=clone
 git add | read | -AunvpfiN --all --update --dry-run --verbose --patch --force --intent-to-add --no-all --ignore-errors
     --refresh --renormalize --chmod= -e!run --edit!run | always=does
 git commit | read | -apqvsno -m= -F=read -C= -S?= -u?= --message= --file=read --reuse-message= --author= --date=
@@ -117,10 +117,11 @@ git commit | read | -apqvsno -m= -F=read -C= -S?= -u?= --message= --file=read --
     --dry-run --allow-empty --allow-empty-message --only --include --patch -i --short --gpg-sign?= --no-gpg-sign -c=run
     --reedit-message=run -e!run --edit!run --trailer=run -t=load --template=load | always=does
 git checkout | change | -b= -B=alter -f!alter --force!alter -qtdlp --orphan= --conflict= --track?= --no-track --detach
-    --ours --theirs --quiet --merge -m --patch --guess --no-guess | no_prefix
+    --ours --theirs --quiet --merge -m --patch --guess --no-guess | no_prefix parser=restore
 git switch | read | -c= -C=alter -f!alter --discard-changes!alter -qdt --create= --force-create=alter --orphan= --detach
     --track?= --no-track --guess --no-guess --quiet --merge -m | always=does
 git restore | change | -SWqp -s= --source= --staged --worktree --quiet --ours --theirs --merge --patch | no_prefix
+    parser=restore
 git reset | read | -qpN --soft --mixed --hard!alter --merge!alter --keep --quiet --patch | always=does
 git merge | read | $merge -m= -F=read --file=read --ff --ff-only --no-ff --squash --no-squash --commit --no-commit
     --log?= --allow-unrelated-histories | always=does
@@ -129,11 +130,11 @@ git rebase | read | $merge --onto= -x=run --exec=run -i!run --interactive!run --
     --merge -m | always=does
 git cherry-pick|revert | read | $merge -x -m= --mainline= --no-commit --allow-empty --ff | always=does
 git apply | read | -v --check --stat --numstat --summary --index --cached --3way -3 --reverse -R --reject --recount -p=
-    -C= --include= --exclude= --whitespace= --directory=change | no_prefix
+    -C= --include= --exclude= --whitespace= --directory=change | no_prefix parser=apply
 git mv | change | -fknv --force --verbose --dry-run | no_prefix
-git rm | drop | -nrq -f!alter --force!alter --dry-run --cached --ignore-unmatch --quiet | no_prefix
+git rm | drop | -nrq -f!alter --force!alter --dry-run --cached --ignore-unmatch --quiet | no_prefix parser=rm
 git init | change | -q -b= --quiet --bare --initial-branch= --template=load --separate-git-dir=write | always=does
-git clean | read | -dfnqxX -e= --force --dry-run --quiet --exclude= -i!run --interactive!run | no_prefix
+git clean | read | -dfnqxX -e= --force --dry-run --quiet --exclude= -i!run --interactive!run | no_prefix parser=clean
 """
 _CONFIG_READS = ("-l", "--list", "--get", "--get-all", "--get-regexp", "--get-urlmatch")
 _CONFIG_CHANGES = names("set unset rename-section remove-section edit")

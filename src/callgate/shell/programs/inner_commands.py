@@ -243,9 +243,8 @@ def _printed(script: Script) -> tuple[Word, ...]:
 def _split(word: Word) -> list[Word]:
     if word.value is None:
         return [word]
-    return [
-        Word(text, text) for text in re.split(r"\s+|\\[nt0]", word.value) if text and text not in ("-n", "-e", "%s")
-    ]
+    texts = re.split(r"\s+|\\[nt0]", word.value)
+    return [Word(text, text) for text in texts if text not in ("", "-n", "-e", "%s")]
 
 
 def _with_input(words: tuple[Word, ...], fed: tuple[Word, ...]) -> tuple[Word, ...]:
@@ -257,12 +256,8 @@ def _with_input(words: tuple[Word, ...], fed: tuple[Word, ...]) -> tuple[Word, .
     at = next((at for at, text in enumerate(texts) if mark and mark in text and not own[at]), None)
     if at is None:
         return (*words, *fed)
-    whole = fed if texts[at] == mark else tuple(_inserted(texts[at], mark, word) for word in fed)
-    return (*words[:at], *whole, *words[at + 1 :])
-
-
-def _inserted(text: str, mark: str, word: Word) -> Word:
-    return word if word.value is None else Word(text.replace(mark, word.value), text)
+    whole = [each if each.value is None else Word(texts[at].replace(mark, each.value), texts[at]) for each in fed]
+    return (*words[:at], *(fed if texts[at] == mark else whole), *words[at + 1 :])
 
 
 def _until_end(words: tuple[Word, ...]) -> tuple[Word, ...]:

@@ -13,12 +13,12 @@ from callgate.shell.programs.uses import Use, Words
 LANGUAGES = """
 sh,bash,dash,zsh,ksh,ash | text | -abefhkmnptuvxBCEHPTr -o= -O= -s!code -i!code -l!load -D -c --norc --noprofile --posix
     --restricted --verbose --login!load --rcfile=load --init-file=load --command=run | options_first separate_value
-    no_prefix prefix_operands=1
+    no_prefix prefix_operands=1 parser=shell
 python,python2,python3,pypy,pypy3 | text | -bBdEhIOPqRsSuvVx -W=warning -X=plain -i!code -c=code -m=text --help-all |
-    options_first prefix_operands=1 folder_variables=PYTHONPATH
+    options_first prefix_operands=1 folder_variables=PYTHONPATH parser=language
 node,nodejs,tsx,ts-node | text | -hvc -e=code -p=code --eval=code --print=code --check --test --watch --trace-warnings
     --no-warnings --enable-source-maps --max-old-space-size= --stack-trace-limit= --experimental-strip-types
-    --test-name-pattern= -i!code --interactive!code | options_first separate_value prefix_operands=1
+    --test-name-pattern= -i!code --interactive!code | options_first separate_value prefix_operands=1 parser=language
 # Modules of Python.
 json.tool | read write | --sort-keys --indent= --tab --json-lines --no-ensure-ascii --compact
 venv | change | --system-site-packages --upgrade-deps --without-pip --prompt=

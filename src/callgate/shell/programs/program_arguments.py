@@ -275,12 +275,9 @@ def uses_in(grammar: Grammar, arguments: Iterable[Argument]) -> list[Use]:
         if kind in _COMMANDS:
             break
         uses += of_kind(last if last and number and number == len(operands) - 1 else kind, each)
-        if (
-            each.text[:1] == "-"
-            and len(each.text) > 1
-            and not (grammar.program.safe_options or grammar.program.options_first)
-        ):
-            uses += [] if kind == "text" else [each.beyond("unknown", f"{each.text} after -- may still be an option")]
+        dashed = each.text[:1] == "-" and len(each.text) > 1 and kind != "text"
+        if dashed and not (grammar.program.safe_options or grammar.program.options_first):
+            uses.append(each.beyond("unknown", f"{each.text} after -- may still be an option"))
     return uses
 
 

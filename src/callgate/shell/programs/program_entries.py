@@ -49,6 +49,8 @@ class Program:
     names: str
     operands: str = "unknown"
     options: str = ""
+    parser: str = ""
+    """``cp | … | parser=copy``: the function that returns the uses, which options and operands do not describe."""
     last_operand: str = ""
     """``cp | read | … | last_operand=change``: the kind of the last of two or more operands."""
     replaces_first: str = ""
@@ -105,12 +107,7 @@ def programs_in(*tables: str) -> dict[str, Program]:
             groups[name] = _filled(options, groups)
             continue
         names, operands, options, fields = (*(each.strip() for each in _COLUMN.split(line)), "", "", "")[:4]
-        program = Program(
-            names=names,
-            operands=operands or "unknown",
-            options=_filled(options, groups),
-            **_fields(fields, groups),
-        )
+        program = Program(names, operands or "unknown", _filled(options, groups), **_fields(fields, groups))
         for each in names_in(names):
             if each in found:
                 raise ValueError(f"{each} has two entries")

@@ -8,13 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 
 from callgate.shell.command import Word
-from callgate.shell.programs import (
-    changing_programs,
-    git,
-    language_programs,
-    reading_programs,
-    wrapper_programs,
-)
+from callgate.shell.programs import changing_programs, git, language_programs, wrapper_programs
 from callgate.shell.programs.build_programs import BUILDERS
 from callgate.shell.programs.program_arguments import (
     WHOLE,
@@ -27,44 +21,22 @@ from callgate.shell.programs.program_arguments import (
     uses_in,
 )
 from callgate.shell.programs.program_entries import Grammar, Program, names_in, programs_in
-from callgate.shell.programs.reading_programs import find
+from callgate.shell.programs.reading_programs import READING, find, jq
 from callgate.shell.programs.script_languages import awk, rewriting, sed
 from callgate.shell.programs.service_programs import SERVICES, curl
 from callgate.shell.programs.uses import Role, Use, Words, pieces, text_of, unsure
 
-_PARSERS: dict[str, Callable[[Invocation], list[Use]]] = {
-    "find": find,
-    "jq": reading_programs.jq,
-    "sed": sed,
-    "awk": awk,
-    **dict.fromkeys(("cp", "mv", "ln", "install"), changing_programs.copy),
-    "tar": changing_programs.tar,
-    **dict.fromkeys(("git checkout", "git restore"), git.restore),
-    "git clean": git.clean,
-    "git rm": git.rm,
-    "git apply": git.apply,
-    "git clone": git.clone,
-    "git config": git.config,
-    **dict.fromkeys(("git branch", "git tag"), git.naming),
-    **dict.fromkeys(("ruff check", "ruff format", "black", "isort", "eslint", "prettier"), rewriting),
-    "curl": curl,
-    "sh": language_programs.shell,
-    **dict.fromkeys(("python", "node"), language_programs.language),
-    "env": wrapper_programs.env,
-    "command": wrapper_programs.command,
-    "echo": wrapper_programs.echo,
-    "cd": wrapper_programs.cd,
-    "test": wrapper_programs.test,
-    "printf": wrapper_programs.printf,
-    "[[": wrapper_programs.double_bracket,
-    "export": wrapper_programs.sets,
-    "eval": wrapper_programs.runs,
-    "hash": wrapper_programs.hash,
-    "source": wrapper_programs.source,
-}
-"""Functions for programs whose uses cannot be described by a row, by the first name of the row."""
+_FUNCTIONS: tuple[Callable[[Invocation], list[Use]], ...] = (
+    *(find, jq, sed, awk, rewriting, curl, changing_programs.copy, changing_programs.tar),
+    *(git.restore, git.clean, git.rm, git.apply, git.clone, git.config, git.naming),
+    *(language_programs.shell, language_programs.language, wrapper_programs.env, wrapper_programs.command),
+    *(wrapper_programs.echo, wrapper_programs.cd, wrapper_programs.test, wrapper_programs.printf),
+    *(wrapper_programs.double_bracket, wrapper_programs.sets, wrapper_programs.runs, wrapper_programs.hash),
+    wrapper_programs.source,
+)
+_PARSERS = {each.__name__: each for each in _FUNCTIONS}
 PROGRAMS: Mapping[str, Program] = programs_in(
-    reading_programs.READING,
+    READING,
     changing_programs.CHANGING,
     git.GIT,
     BUILDERS,
@@ -102,8 +74,8 @@ def _uses(name: str, words: Words, start: int) -> list[Use]:
     if [text_of(word) for word in words[start:]] == ["--version"]:
         return []
     grammar = grammar_of(name)
-    if parser := _PARSERS.get(program.names.partition(",")[0]):
-        return parser(Invocation(grammar, words, start, read))
+    if program.parser:
+        return _PARSERS[program.parser](Invocation(grammar, words, start, read))
     if program.subcommands:
         return _steps(name, words, start)
     uses = [] if program.safe_options else loose(words, start, positional=grammar.positional)
@@ -196,9 +168,7 @@ def anything(words: Words) -> list[Use]:
     roles: tuple[Role, ...] = ("read", "write", "remove") if removes else ("read", "write")
     for each in operands_in(words, 1):
         text = each.text
-        uses.append(
-            each.beyond("unknown", f"{text} is an unknown argument, because {text_of(words[0])} is an unknown program")
-        )
+        uses.append(each.beyond("unknown", f"{text} is an unknown argument of the unknown program {text_of(words[0])}"))
         if text[:1] == "-":
             _, sign, value = text.partition("=")
             text = value if sign else text[2:] if text[2:3] in ("/", "~", ".") else ""

@@ -35,7 +35,7 @@ rg | text read | -abcFhHiIlnNopPqsSuUvwx0. -e= -f=read -g= -t= -T= -A= -B= -C= -
     --smart-case --sort= --sortr= --stats --text --threads= --trim --type= --type-add= --type-list --type-not=
     --unrestricted --vimgrep --with-filename --no-filename --word-regexp | read_only
     replaces_first=-e,-f,--regexp,--file,--files,--type-list recursive=*
-find | | | read_only no_prefix recursive=argv
+find | | | read_only no_prefix recursive=argv parser=find
 stat | read | -ft -c= --file-system --format= --printf= --terse | read_only safe_options
 file | read | -bhikNn0 -F= --brief --no-dereference --mime --mime-type --mime-encoding | read_only
 diff | flat | -abBcdeEinNpqstTuwyZ -U= -C= -F= -I= -L= -W= -# --brief --report-identical-files --context?= --unified?=
@@ -73,11 +73,12 @@ ps | processes | -AadefFlHjLmNTwyZ -o=process-format -p= -C= -u= -U= -t= -g= --s
     --format=process-format --forest --user= --no-headers --cols= | read_only
 jq | filter read | -nrjascCMSeR --tab --indent= --seq --stream --unbuffered --slurp --raw-input --null-input
     --compact-output --raw-output --join-output --ascii-output --sort-keys --color-output --monochrome-output
-    --exit-status --arg== --argjson== | read_only
+    --exit-status --arg== --argjson== | read_only parser=jq
 sed | text read | -nErsuz -e= -l= --quiet --silent --expression= --regexp-extended --separate --unbuffered --null-data
     --line-length= --posix --debug --sandbox -i?=place --in-place?=place -f=load --file=load | read_only no_prefix
+    parser=sed
 awk,gawk,mawk,nawk | text read | -F= -v= -e= --source= --assign= --field-separator= --posix --traditional --sandbox
-    --csv | read_only options_first no_prefix
+    --csv | read_only options_first no_prefix parser=awk
 """
 
 

@@ -111,8 +111,7 @@ _OF_BRACKET = re.compile(r"[^]/\\\[\n]+|\\[^\n]|\[:[a-z]+:\]")
 # In any context these run, read or reveal more than the named files. A number may precede a name without a
 # blank.
 _REACHING = re.compile(
-    r"(?<![A-Za-z_])(?:system|getline|close|ENVIRON|PROCINFO|ARGV|ARGC|SYMTAB|FUNCTAB|extension)(?!\w)|@",
-    re.A,
+    r"(?<![A-Za-z_])(?:system|getline|close|ENVIRON|PROCINFO|ARGV|ARGC|SYMTAB|FUNCTAB|extension)(?!\w)|@", re.A
 )
 # After these tokens the statement continues on the next line.
 _CONTINUES_LINE = names(", { && || ? : do else")
@@ -204,11 +203,8 @@ def program_uses(text: str, at: int) -> list[Use]:
         ventures = _first_unsafe_part(text)
     except _NotUnderstood as odd:
         return [program.beyond("unknown", f"the awk program cannot be parsed: {odd}")]
-    return (
-        [program.beyond("code", f"the awk program may run commands or access files with {ventures}")]
-        if ventures
-        else []
-    )
+    why = f"the awk program may run commands or access files with {ventures}"
+    return [program.beyond("code", why)] if ventures else []
 
 
 def awk(call: Invocation) -> list[Use]:
@@ -217,9 +213,8 @@ def awk(call: Invocation) -> list[Use]:
         programs, files = files[:1], files[1:]
     uses = call.uses(call.options)
     uses += [each.included("read") for each in files if not _ASSIGNED.match(each.text)]
-    uses += [
-        each.beyond("unknown", "the option follows a file name") for each in files if each.text[:1] == "-" != each.text
-    ]
+    dashed = [each for each in files if each.text[:1] == "-" != each.text]
+    uses += [each.beyond("unknown", "the option follows a file name") for each in dashed]
     for each in programs:
         if each.on < len(call.words) and unsure(call.words[each.on]):
             uses.append(each.beyond("unknown", "the shell expands a part of the program"))

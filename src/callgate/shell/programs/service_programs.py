@@ -11,8 +11,8 @@ curl | text | -0123#46afgGiIjklLNsSvVZ -A= -H= -X= -d= -m= -r= -u= -w= -o= --bas
     --head --header= --http1.1 --http2 --include --insecure --ipv4 --ipv6 --limit-rate= --location --max-filesize=
     --max-redirs= --max-time= --no-buffer --no-progress-meter --oauth2-bearer= --progress-bar --range= --referer=
     --request= --retry= --retry-all-errors --retry-connrefused --retry-delay= --retry-max-time= --show-error --silent
-    --user= --user-agent= --verbose --write-out= --path-as-is -q --output= --url= | no_prefix
-docker,podman | | | subcommands
+    --user= --user-agent= --verbose --write-out= --path-as-is -q --output= --url= | no_prefix parser=curl
+docker,podman,docker image|network|volume|container|compose,gh,gh pr|issue|run|repo|release|workflow | | | subcommands
 $listing = -aqnls -f= --all --quiet --no-trunc --format= --filter= --latest --last= --size --no-stream --digests
     --no-color --services --status=
 docker ps|images|version|info|stats|port|diff | slug | $listing | read_only
@@ -20,7 +20,6 @@ docker logs | name | -ft -n= --follow --tail= --timestamps --since= --until= --d
 docker inspect | slug | -s -f= --format= --size --type=
 docker build | read | -q -t= --tag= --target= --no-cache --pull --quiet --progress= --platform= --build-arg=text -f=read
     --file=read --label= | always=alter no_prefix
-docker image|network|volume|container|compose | | | subcommands
 docker image ls,docker network ls,docker volume ls,docker container ls,docker compose ps|images | name | $listing
 docker compose logs | name | -ft -n= --follow --tail= --timestamps --since= --no-color
 docker compose up|down|build|start|stop|restart|pull | name | -d --detach --build --no-build --wait --force-recreate
@@ -31,8 +30,6 @@ kubectl get|describe|top|explain|api-resources|version|cluster-info | text | -Aw
     --containers --recursive | no_prefix
 kubectl logs | slug | -fp -c= -l= --follow --previous --container= --selector= --tail= --since= --since-time=
     --timestamps --all-containers?= --prefix --max-log-requests= | no_prefix
-gh | | | subcommands
-gh pr|issue|run|repo|release|workflow | | | subcommands
 $gh = -R=slug --repo=slug --json= -q=filter --jq=filter --limit= -L= --web!run -w!run
 gh pr view|list|diff|checks|status,gh issue view|list|status,gh run view|list|watch,gh repo view|list, gh release
     view|list,gh workflow list|view | slug | $gh -a= -A= -s= -S= -l= -b= -j= -v --state= --label= --author= --assignee=

@@ -12,9 +12,9 @@ timeout | text argv | -v -k= -s= --foreground --preserve-status --kill-after= --
 nice,ionice,stdbuf | argv | -t -n= -c= -i= -o= -e= -# --adjustment= --class= --output= | options_first transparent
     no_prefix
 time | argv | -pqv -f= -o=file -a --format= --output=file | options_first transparent no_prefix
-command | argv | -p -v -V | options_first transparent no_prefix read_only
+command | argv | -p -v -V | options_first transparent no_prefix read_only parser=command
 env | argv | -i0v -u= -C=load -S=run --ignore-environment --null --unset= --chdir=load --split-string=run -P=load -a= |
-    options_first no_prefix
+    options_first no_prefix parser=env
 xargs | argv | -0prtxo -a=read -d= -E= -e?= -I= -i?= -L= -l?= -n= -P= -s= --null --arg-file=read --delimiter=
     --max-args= --max-procs= --max-lines?= --no-run-if-empty --replace?= --verbose --interactive --exit --max-chars=
     --open-tty | options_first no_prefix
@@ -37,19 +37,19 @@ su,runuser | text | -flm -c=run -g= -G= -s= -u= --command=run --login | always=a
 watch,parallel,entr | shell | -bcdegptwxCkmqtuvX0 -n= -j= -N= -I= -a=read --interval= --jobs= --exec --no-title |
     options_first no_prefix
 # Builtin commands of the shell.
-cd,pushd,chdir | | | read_only
-echo,true,false,: | | | read_only safe_options
+cd,pushd,chdir | | | read_only parser=cd
+echo,true,false,: | | | read_only safe_options parser=echo
 pwd | | -LP | read_only
-test,[ | | | read_only
-printf | | | read_only
+test,[ | | | read_only parser=test
+printf | | | read_only parser=printf
 type | text | -aftpP | read_only
 jobs | text | -lnprs | read_only
-[[
+[[ | | | parser=double_bracket
 export,declare,typeset,local,readonly,unset,set,shopt,shift,let,read,mapfile,readarray,getopts,ulimit,umask,wait,disown,
-    bg,fg,popd,dirs,exit,return,break,continue,compgen,compopt,complete,history,fc | | | no_prefix
-eval,trap,alias,bind | | | no_prefix
-hash,enable | | | no_prefix
-source,. | | | no_prefix
+    bg,fg,popd,dirs,exit,return,break,continue,compgen,compopt,complete,history,fc | | | no_prefix parser=sets
+eval,trap,alias,bind | | | no_prefix parser=runs
+hash,enable | | | no_prefix parser=hash
+source,. | | | no_prefix parser=source
 """
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 # The shell evaluates a subscript, which may run a command, in any quotes.
@@ -138,12 +138,8 @@ def sets(call: Invocation) -> list[Use]:
     option ``-C``, whose value is run for each line of input."""
     changes = WHOLE.beyond("alter", "it changes the shell itself")
     words = [*operands_in(call.words, 0), WHOLE]
-    runs = [
-        each.beyond("run", "-C runs its argument", each.text[2:] or after.text)
-        for each, after in pairwise(words)
-        if each.text[:2] == "-C"
-    ]
-    return [changes, *_computed(call), *runs]
+    callbacks = [(each, each.text[2:] or after.text) for each, after in pairwise(words) if each.text[:2] == "-C"]
+    return [changes, *_computed(call), *(each.beyond("run", "-C runs its argument", text) for each, text in callbacks)]
 
 
 def runs(call: Invocation) -> list[Use]:
