@@ -12,10 +12,11 @@ import pytest
 
 from callgate.host.clock import LoopClock
 from callgate.host.host_addresses import HttpTarget
+from callgate.host.http_client import HttpClient
 from callgate.policy.hooks import hook_runners as addresses
 from callgate.policy.hooks.hook_answers import LARGEST
 from callgate.policy.hooks.hook_protocol import SILENT, HookAnswer, HookFailure
-from callgate.policy.hooks.hook_runners import Post, parse_address
+from callgate.policy.hooks.hook_runners import parse_address, post
 from callgate.testing import ManualClock
 from callgate.words.decisions import Allow, Deny
 from tests.policy.hooks.kit import Bench, as_json, hook, permission
@@ -166,13 +167,18 @@ def test_a_server_that_never_answers_is_left(how: str) -> None:
     asyncio.run(main())
 
 
+def client_for(seconds: float) -> HttpClient:
+    return HttpClient(most=LARGEST, silent_seconds=seconds, connect_seconds=seconds)
+
+
 def test_the_socket_has_the_same_limit() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        post = Post(HttpTarget(False, "127.0.0.1", port, "/"), "PreToolUse", b"{}", 0.01)
-        assert post.send() == HookFailure("did not answer before the timeout")
-        post.stop()  # nothing to stop any more
-        assert post.send() == HookFailure("could not be reached", "HttpError"), "a stopped one sends nothing"
+        client, target = client_for(0.01), HttpTarget(False, "127.0.0.1", port, "/")
+        assert post(client, target, "PreToolUse", b"{}") == HookFailure("did not answer before the timeout")
+        client.stop()  # nothing to stop any more
+        stopped = post(client, target, "PreToolUse", b"{}")
+        assert stopped == HookFailure("could not be reached", "HttpError"), "a stopped one sends nothing"
 
 
 def test_a_name_for_this_machine_that_leads_elsewhere_gets_nothing(
@@ -181,7 +187,7 @@ def test_a_name_for_this_machine_that_leads_elsewhere_gets_nothing(
     monkeypatch.setattr(addresses, "_on_this_machine", lambda host: False)
     address = HttpTarget(False, "127.0.0.1", server.http.server_port, "/")
     elsewhere = HookFailure("is not on this machine, so requests must use https")
-    assert Post(address, "PreToolUse", b"{}", 30).send() == elsewhere
+    assert post(client_for(30), address, "PreToolUse", b"{}") == elsewhere
     assert server.requests == []
 
 
@@ -195,13 +201,12 @@ def test_a_server_without_a_certificate_that_holds_gets_nothing(server: Server) 
 
 def test_the_call_is_not_made_on_the_thread_of_the_loop(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     where: list[threading.Thread] = []
-    real = Post.send
 
-    def watched(post: Post) -> Any:
+    def watched(*given: Any) -> Any:
         where.append(threading.current_thread())
-        return real(post)
+        return post(*given)
 
-    monkeypatch.setattr(Post, "send", watched)
+    monkeypatch.setattr(addresses, "post", watched)
     judged(server.url)
     assert where != [threading.main_thread()]
 
@@ -259,7 +264,7 @@ def test_an_address_that_is_not_fit(text: str) -> None:
 def test_answers_are_read_for_the_event_they_are_about(server: Server) -> None:
     address = HttpTarget(False, "127.0.0.1", server.http.server_port, "/")
     server.body = as_json(permission("deny", "no")).encode()
-    assert Post(address, "PreToolUse", b"{}", 30).send() == HookAnswer("deny", "no")
-    assert isinstance(Post(address, "Stop", b"{}", 30).send(), HookFailure)
+    assert post(client_for(30), address, "PreToolUse", b"{}") == HookAnswer("deny", "no")
+    assert isinstance(post(client_for(30), address, "Stop", b"{}"), HookFailure)
     server.body = b" \n"
-    assert Post(address, "Stop", b"{}", 30).send() == SILENT
+    assert post(client_for(30), address, "Stop", b"{}") == SILENT

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from callgate.policy.entries import HookLine
 from callgate.policy.hooks.hook_matchers import Hook
-from callgate.policy.hooks.hook_merge import HookNote, HookReply, MergedAnswers, merge
 from callgate.policy.hooks.hook_protocol import SILENT, HookAnswer, HookFailure
+from callgate.policy.hooks.hooks import HookNote, HookReply, MergedAnswers, merge
 from callgate.words.decisions import Origin
 
 HERE = Origin("user", "settings.toml", 3)

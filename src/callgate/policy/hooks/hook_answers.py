@@ -6,10 +6,12 @@ The hook fails if its answer contains a value of the wrong type, an unknown verd
 
 import json
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any, cast
 
 from callgate.host.processes import Finished
 from callgate.policy.hooks.hook_protocol import EVENTS_WITH_TEXT, SILENT, STRICTEST_FIRST, HookAnswer, HookFailure
+from callgate.policy.json_store import refuse_constant
 from callgate.words.decisions import Effect
 from callgate.words.late_pattern import late_pattern
 
@@ -37,17 +39,9 @@ _OWN: Mapping[str, _Kind] = {
     "decision": dict,
 }
 _CHOICE: Mapping[str, _Kind] = {"behavior": ("allow", "deny"), "message": str, "updatedInput": dict, "interrupt": bool}
-_FOR_ONE_EVENT = {
-    **dict.fromkeys(("permissionDecision", "permissionDecisionReason", "updatedInput"), "PreToolUse"),
-    "decision": "PermissionRequest",
-}
-_NAMES: Mapping[object, str] = {
-    dict: "an object",
-    list: "a list",
-    str: "text",
-    bool: "true or false",
-    type(None): "null",
-}
+_CALL_FIELDS = ("permissionDecision", "permissionDecisionReason", "updatedInput")
+_FOR_ONE_EVENT = {**dict.fromkeys(_CALL_FIELDS, "PreToolUse"), "decision": "PermissionRequest"}
+_NAMES: Mapping[object, str] = {dict: "an object", list: "a list", str: "text", bool: "true or false", NoneType: "null"}
 _BEGINS_JSON = late_pattern(r'\{\s*["}]|\[\s*["{\[]')
 _PLAINLY: dict[str, Effect] = {"block": "deny", "approve": "allow"}
 
@@ -105,7 +99,7 @@ def _with_rest(event: str, text: str) -> HookAnswer | HookFailure:
 
 def read_json(event: str, text: str | bytes) -> HookAnswer | HookFailure:
     try:
-        found = json.loads(text, object_pairs_hook=_no_key_twice, parse_constant=_no_constant)
+        found = json.loads(text, object_pairs_hook=_no_key_twice, parse_constant=refuse_constant)
         json.dumps(found, ensure_ascii=False).encode()  # refuse half of a surrogate pair, which cannot be encoded
     except (ValueError, RecursionError) as error:
         why = str(error) if isinstance(error, _TwiceError) else "returned invalid JSON"
@@ -122,10 +116,6 @@ def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         raise _TwiceError("returned JSON with a duplicate key")
     return found
-
-
-def _no_constant(_name: str) -> object:
-    raise ValueError("no JSON")
 
 
 def read_answer(event: str, said: object) -> HookAnswer | HookFailure:

@@ -5,7 +5,7 @@ from typing import Any
 
 from callgate.core.ports import Case
 from callgate.words.calls import Result
-from callgate.words.decisions import Ask, Effect
+from callgate.words.decisions import Effect
 from callgate.words.messages import Content, Image, Text
 from callgate.words.noun import noun
 
@@ -70,10 +70,6 @@ class HookFailure:
 SILENT = HookAnswer()
 
 
-def facts(session: str, transcript: str, cwd: str, event: str) -> dict[str, Any]:
-    return {"session_id": session, "transcript_path": transcript, "cwd": cwd, "hook_event_name": event}
-
-
 def facts_of_call(case: Case) -> dict[str, Any]:
     return {
         "permission_mode": case.mode,
@@ -91,10 +87,6 @@ def _input(case: Case) -> Mapping[str, Any]:
         return case.arguments
     one = {"file_path": locks.writes[0]} if len(locks.writes) == 1 else {}
     return {**case.arguments, **one, "paths": list(locks.writes)}
-
-
-def facts_of_ask(ask: Ask) -> dict[str, Any]:
-    return {"asked_by": ask.by, "message": ask.reason}
 
 
 def facts_of_result(result: Result) -> dict[str, Any]:

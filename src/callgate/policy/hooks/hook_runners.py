@@ -12,7 +12,7 @@ from importlib import import_module
 from inspect import isawaitable, iscoroutinefunction
 from ipaddress import ip_address
 from operator import attrgetter
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from callgate.core.ports import Clock
@@ -26,6 +26,9 @@ from callgate.policy.setting_kinds import CALLABLE
 from callgate.policy.settings_commands import SettingsCommands
 from callgate.words.errors import UsageError, in_words
 from callgate.words.noun import noun
+
+if TYPE_CHECKING:
+    from callgate.host.http_client import HttpClient
 
 Function = Callable[[dict[str, Any]], object]
 """A hook in Python. It receives the event as a dict and returns the answer as a dict with the fields of the JSON
@@ -148,8 +151,10 @@ def _imported(target: str) -> Function:
 
 
 async def _http(line: HookLine, payload: bytes, around: HookEnvironment) -> HookAnswer | HookFailure:
-    post = Post(parse_address(line.target), line.event, payload, line.timeout)
-    return await _aside(post.send, post.stop)
+    from callgate.host.http_client import HttpClient  # loads http.client and ssl
+
+    client = HttpClient(most=LARGEST, silent_seconds=line.timeout, connect_seconds=line.timeout)
+    return await _aside(partial(post, client, parse_address(line.target), line.event, payload), client.stop)
 
 
 async def _aside(work: Callable[[], Any], stop: Callable[[], None] | None = None) -> Any:
@@ -196,42 +201,29 @@ def shown_address(target: HttpTarget) -> str:
     return f"{'https' if target.secure else 'http'}://{host}:{target.port}{target.path.partition('?')[0]}"
 
 
-class Post:
-    """A POST request. ``send`` blocks and runs in a thread; ``stop`` may be called from any thread and aborts the
-    request."""
+def post(client: "HttpClient", target: HttpTarget, event: str, body: bytes) -> HookAnswer | HookFailure:
+    """Send a POST request and return the answer. Blocks; ``client.stop`` aborts the request from any thread."""
+    headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "callgate"}
 
-    def __init__(self, target: HttpTarget, event: str, body: bytes, timeout: float) -> None:
-        from callgate.host.http_client import HttpClient  # loads http.client and ssl
-
-        self._target = target
-        self._event = event
-        self._body = body
-        self._client = HttpClient(most=LARGEST, silent_seconds=timeout, connect_seconds=timeout)
-        self.stop = self._client.stop
-
-    def send(self) -> HookAnswer | HookFailure:
-        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "callgate"}
-        try:
-            answer = self._client.send(
-                self._target, headers, method="POST", body=self._body, addresses=self._addresses, reads_body=_is_success
-            )
-        except _Elsewhere:
-            return HookFailure("is not on this machine, so requests must use https")
-        except TimeoutError:
-            return HookFailure("did not answer before the timeout")
-        except OSError as error:
-            return HookFailure("could not be reached", type(error.__cause__ or error).__name__)
-        if not _is_success(answer.status):
-            return HookFailure(f"answered with status {answer.status}")
-        if answer.cut:
-            return HookFailure("returned too much data")
-        return read_json(self._event, answer.body) if answer.body.strip() else SILENT
-
-    def _addresses(self, name: str, port: int) -> Sequence[str]:
+    def addresses(name: str, port: int) -> Sequence[str]:
         found = system_addresses(name, port)
-        if not self._target.secure and not all(map(_on_this_machine, found)):
+        if not target.secure and not all(map(_on_this_machine, found)):
             raise _Elsewhere
         return found
+
+    try:
+        answer = client.send(target, headers, method="POST", body=body, addresses=addresses, reads_body=_is_success)
+    except _Elsewhere:
+        return HookFailure("is not on this machine, so requests must use https")
+    except TimeoutError:
+        return HookFailure("did not answer before the timeout")
+    except OSError as error:
+        return HookFailure("could not be reached", type(error.__cause__ or error).__name__)
+    if not _is_success(answer.status):
+        return HookFailure(f"answered with status {answer.status}")
+    if answer.cut:
+        return HookFailure("returned too much data")
+    return read_json(event, answer.body) if answer.body.strip() else SILENT
 
 
 class _Elsewhere(Exception):

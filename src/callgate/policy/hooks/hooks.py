@@ -6,21 +6,20 @@ from asyncio import TaskGroup
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from callgate.core.ports import Case, Check, Clock, Hooked
 from callgate.host.environment import scrubbed
 from callgate.host.threads import in_thread
 from callgate.policy.entries import EVENTS, HookLine, SettingsFault
 from callgate.policy.hooks.hook_matchers import Hook, load, merge_duplicate_hooks
-from callgate.policy.hooks.hook_merge import HookReply, MergedAnswers, merge
 from callgate.policy.hooks.hook_protocol import (
     CALL_EVENTS,
     EVENTS_NOT_BLOCKABLE,
+    STRICTEST_FIRST,
     SUBJECTS,
+    HookAnswer,
     HookFailure,
-    facts,
-    facts_of_ask,
     facts_of_call,
     facts_of_result,
 )
@@ -28,12 +27,106 @@ from callgate.policy.hooks.hook_runners import Function, HookEnvironment, ask
 from callgate.policy.placement import OUTSIDE_CHECK
 from callgate.policy.settings_commands import SettingsCommands
 from callgate.words.calls import HOOK_STOP, Result
-from callgate.words.decisions import Allow, Ask, Deny
+from callgate.words.decisions import Allow, Ask, Deny, Effect, Origin
 from callgate.words.errors import UsageError, in_words
 from callgate.words.events import Noted
 from callgate.words.messages import Text
 from callgate.words.noun import noun
 from callgate.words.turns import PhaseEnded, PhaseStarted
+
+HookReply = tuple[Hook, HookAnswer | HookFailure]
+
+
+@noun
+class HookNote:
+    text: str
+    level: Literal["info", "warning"] = "warning"
+
+
+@noun
+class MergedAnswers:
+    """The merged answer of several hooks.
+
+    by          the names of the hooks that decided
+    origin      the origin of the first hook that decided
+    changed_by  the hook whose arguments are used
+    stop_by     the names of the hooks that stop the agent
+    """
+
+    verdict: Effect | None = None
+    by: str = ""
+    reason: str = ""
+    origin: Origin | None = None
+    arguments: Mapping[str, Any] | None = None
+    changed_by: str = ""
+    context: tuple[str, ...] = ()
+    stop: str | None = None
+    stop_by: str = ""
+    notes: tuple[HookNote, ...] = ()
+
+
+def merge(replies: Iterable[HookReply]) -> MergedAnswers:
+    ordered = sorted(replies, key=lambda reply: reply[0].place)
+    heard = [(hook, counted) for hook, answer in ordered if (counted := _counted(hook, answer)) is not None]
+    changes = [(hook, answer.arguments) for hook, answer in heard if answer.arguments is not None]
+    first, arguments = changes[0] if changes else (None, None)
+    opinions = [(hook, answer) for hook, answer in heard if _counts(hook, answer, first)]
+    given = {answer.verdict for _, answer in opinions}
+    verdict: Effect | None = next((effect for effect in STRICTEST_FIRST if effect in given), None)
+    deciding = [(hook, answer) for hook, answer in opinions if answer.verdict == verdict]
+    stops = [(hook, answer.stop) for hook, answer in heard if answer.stop is not None]
+    changed = first is not None and verdict != "deny"
+    return MergedAnswers(
+        verdict=verdict,
+        by=_names(hook for hook, _ in deciding),
+        reason=_joined(answer.reason for _, answer in deciding),
+        origin=deciding[0][0].line.origin if deciding else None,
+        arguments=arguments if changed else None,
+        changed_by=first.name if first is not None and changed else "",
+        context=tuple(answer.context for _, answer in heard if answer.context),
+        stop=_joined(reason for _, reason in stops) if stops else None,
+        stop_by=_names(hook for hook, _ in stops),
+        notes=(*(note for reply in ordered for note in _notes(*reply)), *_conflicts(changes)),
+    )
+
+
+def _names(hooks: Iterable[Hook]) -> str:
+    return ", ".join(hook.name for hook in hooks)
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return "\n".join(dict.fromkeys(text for text in texts if text))
+
+
+def _counted(hook: Hook, answer: HookAnswer | HookFailure) -> HookAnswer | None:
+    """Return the answer of a hook. After a failure, return a denial if the hook fails closed, otherwise None."""
+    if isinstance(answer, HookAnswer):
+        return answer
+    if not hook.fail_closed:
+        return None
+    return HookAnswer("deny", f"{hook.name} {answer.why}, and fail_closed = true denies the call")
+
+
+def _counts(hook: Hook, answer: HookAnswer, changed: Hook | None) -> bool:
+    if answer.verdict == "allow":
+        return not hook.only_tightens and (changed is None or changed is hook)
+    return answer.verdict is not None
+
+
+def _notes(hook: Hook, answer: HookAnswer | HookFailure) -> Iterable[HookNote]:
+    where = f"{hook.name} ({hook.line.origin})" if str(hook.line.origin) else hook.name
+    if isinstance(answer, HookFailure):
+        yield HookNote(f"{where} {answer.why}" + (f": {answer.detail}" if answer.detail else ""))
+    else:
+        yield from (HookNote(f"{where}: {text}", "info") for text in answer.shown)
+
+
+def _conflicts(changes: list[tuple[Hook, Mapping[str, Any]]]) -> Iterable[HookNote]:
+    for hook, arguments in changes[1:]:
+        first, taken = changes[0]
+        if arguments != taken:
+            both = f"{first.name} and {hook.name} ({hook.line.origin})"
+            yield HookNote(f"{both} both changed the arguments; the changes of the first are used")
 
 
 @noun
@@ -93,8 +186,7 @@ class Hooks:
         self._covers = covers
         self._report = report
         self._trusted = trusted
-        self._session = session
-        self._transcript = transcript
+        self._known = {"session_id": session, "transcript_path": transcript, "cwd": str(root)}
         self._phase = phase
         self._asked = 0
         self.seconds = 0.0
@@ -129,12 +221,12 @@ class Hooks:
         return self._answered(chosen, case, ask) if chosen else None
 
     async def _answered(self, chosen: Sequence[Hook], case: Case, ask: Ask) -> Allow | Deny | None:
-        merged = await self._ask("PermissionRequest", chosen, {**facts_of_call(case), **facts_of_ask(ask)}, case)
+        told = {**facts_of_call(case), "asked_by": ask.by, "message": ask.reason}
+        merged = await self._ask("PermissionRequest", chosen, told, case)
         answerable = not ask.unconditional and ask.by != OUTSIDE_CHECK
         if merged.verdict == "allow" and merged.stop is None and answerable:
-            return Allow(
-                merged.by, merged.reason, arguments=merged.arguments, origin=merged.origin, context=merged.context
-            )
+            changed = merged.arguments
+            return Allow(merged.by, merged.reason, arguments=changed, origin=merged.origin, context=merged.context)
         return _denied(merged)
 
     def after(self, case: Case, result: Result) -> Result | Awaitable[Result]:
@@ -185,17 +277,16 @@ class Hooks:
             return hook.fail_closed
 
     async def _ask(
-        self, event: str, chosen: Sequence[Hook], told: Mapping[str, Any], case: Case | None
+        self, event: str, hooks: Sequence[Hook], told: Mapping[str, Any], case: Case | None
     ) -> MergedAnswers:
         around = self._around
-        known = facts(self._session, self._transcript, around.root, event)
-        payload = json.dumps({**known, **told, "hook_event_name": event}, allow_nan=False).encode()
-        strangers = [hook for hook in chosen if hook.only_tightens]
+        payload = json.dumps({**self._known, **told, "hook_event_name": event}, allow_nan=False).encode()
+        strangers = [hook for hook in hooks if hook.only_tightens]
         began = around.clock.monotonic()
         barred = strangers if strangers and not await in_thread(self._trusted) else ()
         try:
             async with TaskGroup() as group:
-                tasks = [group.create_task(self._reply(hook, payload, case, barred=hook in barred)) for hook in chosen]
+                tasks = [group.create_task(self._reply(hook, payload, case, barred=hook in barred)) for hook in hooks]
         finally:
             self.seconds += around.clock.monotonic() - began
         merged = merge(task.result() for task in tasks)
