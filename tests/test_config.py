@@ -254,7 +254,7 @@ def test_ones_own_settings_are_never_in_the_workspace(desk: Desk, name: str) -> 
 @pytest.mark.parametrize("place", ["conf", ".", "~/conf"])
 def test_a_folder_of_settings_is_a_whole_path(desk: Desk, name: str, place: str) -> None:
     desk.environ[name] = place
-    with pytest.raises(UsageError, match=f"{name} must be a whole path"):
+    with pytest.raises(UsageError, match=f"{name} must be an absolute path"):
         desk.load()
 
 
@@ -356,7 +356,7 @@ def test_a_number_that_is_none_is_refused(desk: Desk, wanted: str) -> None:
 )
 def test_a_misspelled_variable_is_noticed(desk: Desk, name: str, meant: str) -> None:
     desk.environ[name] = "default"
-    expected = [f"there is no such variable: did you mean {meant}?"] if meant else []
+    expected = [f"unknown variable: did you mean {meant}?"] if meant else []
     assert [note.text for note in desk.load().notes] == expected
 
 

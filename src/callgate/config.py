@@ -31,11 +31,11 @@ from callgate.policy.layers import (
     MANAGED,
     Layers,
     gather,
-    is_within,
     read_repository,
     settings_of_arguments,
 )
 from callgate.policy.memory import Memory
+from callgate.policy.protected import is_beneath
 from callgate.policy.setting_rows import VALUE_ROWS, VARIABLES, SettingValues, VariableUse, from_variables
 from callgate.policy.settings import LayerSettings, SetValue, read_settings, settings_of, shown
 from callgate.policy.trust import ChangedFolder, Trust, Trusted, TrustState, Untrusted
@@ -183,7 +183,10 @@ def load_config(
     if not has_own_data:
         text = "this lies in the workspace, so neither trust nor remembered answers count: choose another data folder"
         notes.append(SettingsFault(text, Origin("environment", str(data))))
-    state, repository = _repository(place, Trust(data) if has_own_data else None)
+    store = Trust(data) if has_own_data else None
+    known = store is not None and store.knows(place)
+    # the settings that were read for the comparison
+    state, repository = store.look(place) if store and known else (Untrusted(), read_repository(place))
     if trust:
         state = Trusted(0.0)
     folder = _config_folder(environment, place, own)
@@ -212,7 +215,11 @@ def load_config(
         tighten=variables["tightens"],
         override=variables["overrides"],
     )
-    notes += [SettingsFault(text, Origin("project", str(place))) for text in _about(state)]
+    if isinstance(state, ChangedFolder):
+        text = "this folder changed since you trusted it, so it is not trusted now: callgate trust show says how"
+        notes.append(SettingsFault(text, Origin("project", str(place))))
+    elif isinstance(state, Untrusted) and state.why:
+        notes.append(SettingsFault(f"this folder is not trusted: {state.why}", Origin("project", str(place))))
     memory = Memory(data, place) if has_own_data else None
     return Config(
         place,
@@ -267,12 +274,10 @@ def _config_folder(environment: Mapping[str, str], root: Path, home: Path) -> Pa
         if not found:
             continue
         if not Path(found).is_absolute():
-            raise UsageError(f"{name} must be a whole path, not {shown(found)}: it would mean another place everywhere")
+            raise UsageError(f"{name} must be an absolute path, not {shown(found)}")
         folder = Path(found) / below
         if _is_in_workspace(folder, default, root, home):
-            raise UsageError(
-                f"{name} is {shown(found)}, inside the workspace: a repository would speak for you. Choose another"
-            )
+            raise UsageError(f"{name} is {shown(found)}, inside the workspace: choose a folder outside it")
         if os.path.lexists(folder) and not folder.is_dir():
             raise UsageError(f"{name} must be a folder, and {shown(found)} is not")
         return folder
@@ -282,21 +287,8 @@ def _config_folder(environment: Mapping[str, str], root: Path, home: Path) -> Pa
 def _is_in_workspace(folder: Path, default: Path, root: Path, home: Path) -> bool:
     """Return True if the folder is in the workspace, where a repository may write. Return False for the default
     path, and if the workspace contains the home folder."""
-    inside = is_within(os.path.realpath(folder), str(root))
-    return inside and folder != default and not is_within(os.path.realpath(home), str(root))
-
-
-def _repository(root: Path, store: Trust | None) -> tuple[TrustState, tuple[LayerSettings, ...]]:
-    """Return the state of trust, and the repository settings that were read for the comparison."""
-    if store is None or not store.knows(root):
-        return Untrusted(), read_repository(root)
-    return store.look(root)
-
-
-def _about(state: TrustState) -> tuple[str, ...]:
-    if isinstance(state, ChangedFolder):
-        return ("this folder changed since you trusted it, so it is not trusted now: callgate trust show says how",)
-    return (f"this folder is not trusted: {state.why}",) if isinstance(state, Untrusted) and state.why else ()
+    inside = is_beneath(os.path.realpath(folder), str(root))
+    return inside and folder != default and not is_beneath(os.path.realpath(home), str(root))
 
 
 def _asked_for(given: AnyPath | Mapping[str, Any]) -> LayerSettings:
@@ -347,8 +339,8 @@ def _models(layers: Layers, environment: Mapping[str, str]) -> ModelSettings:
         effort=settings.models_effort,
         forced_effort=settings.models_effort if is_forced else None,
         caching=caching == "on",
-        options={name: line.options for name, line in layers.options.items()},
-        servers={name: line.server for name, line in layers.servers.items()},
+        options={name: line.value for name, line in layers.options.items()},
+        servers={name: line.value for name, line in layers.servers.items()},
     )
 
 
@@ -360,7 +352,5 @@ def _misspelled(environment: Mapping[str, str]) -> list[SettingsFault]:
     for name in environment:
         meant = get_close_matches(name, known, 1, cutoff=0.85) if name.startswith("CALLGATE_") else []
         if meant and name not in known:
-            found.append(
-                SettingsFault(f"there is no such variable: did you mean {meant[0]}?", Origin("environment", name))
-            )
+            found.append(SettingsFault(f"unknown variable: did you mean {meant[0]}?", Origin("environment", name)))
     return found

@@ -29,15 +29,8 @@ if TYPE_CHECKING:
 
 _HOMES: Mapping[str, str] = {
     "DefaultHandler": "callgate.staging.toolbox",
-    "Feature": "callgate.conversation.feature",
-    "FeaturePart": "callgate.conversation.feature",
-    "Handler": "callgate.conversation.feature",
-    "InjectedCall": "callgate.conversation.feature",
     "NoticesPart": "callgate.notices.notices_feature",
-    "OpenSession": "callgate.conversation.feature",
-    "Reminder": "callgate.conversation.feature",
     "compaction_feature": "callgate.compaction.compaction_feature",
-    "context_feature": "callgate.conversation.feature",
     "hooks_feature": "callgate.assembly.settings",
     "search_feature": "callgate.search.search_feature",
     "servers_feature": "callgate.mcp.mcp_feature",
@@ -63,8 +56,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
+    if name not in __all__:
         raise AttributeError(f"module 'callgate.features' has no attribute {name!r}")
+    home = _HOMES.get(name, "callgate.conversation.feature")
     value = globals()[name] = getattr(import_module(home), name)
     return value

@@ -236,7 +236,7 @@ def test_the_same_answer_again_keeps_its_id(person: Person) -> None:
         (("allow", "Bash", "--expires", "999999w"), 2, "must be 12h or 30d from now, or a date"),
         (("allow", "Bash", "--expires", "2001-01-01"), 2, "must be in the future, and 2001-01-01 is past"),
         (("allow", "Bash("), 1, "the rule 'Bash(' cannot be read: the closing bracket is missing, at character 5"),
-        (("allow", "*"), 1, "an allow rule must name a tool or server"),
+        (("allow", "*"), 1, "* is possible only in deny and ask rules"),
         (("deny", "*"), 1, "about one tool or one server, not *: put the rule into your settings"),
         (("deny", "mcp__*"), 1, "a remembered answer is about one tool or one server, not mcp__*"),
         (("allow", "WebFetch(example.com)"), 1, "a rule for WebFetch must name a host"),

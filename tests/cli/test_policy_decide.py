@@ -198,7 +198,7 @@ def test_a_settings_file_that_is_not_there_is_a_failure(person: Person) -> None:
             "the allow rule Bash(ls is invalid: the closing bracket is missing, at character 7",
         ),
         ('{"tool": "Bash", "deny": ["Read()"]}', "the deny rule Read() is invalid: the brackets are empty"),
-        ('{"tool": "Bash", "allow": ["*"]}', "an allow rule must name a tool"),
+        ('{"tool": "Bash", "allow": ["*"]}', "* is possible only in deny and ask rules"),
         ('{"tool": "Bash", "ask": [""]}', "a rule must start with the name of a tool, at character 1"),
     ],
     ids=lambda value: value[:30],

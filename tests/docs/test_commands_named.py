@@ -4,7 +4,7 @@ import re
 
 from callgate.cli.command_rows import GROUPS, all_commands
 from callgate.cli.start_options import headless_parser
-from callgate.policy.setting_rows import FOR_HOOKS, VARIABLES
+from callgate.policy.setting_rows import VARIABLES
 from callgate.tui.commands.command_table import COMMANDS as SLASH_COMMANDS
 from callgate.tui.commands.command_table import MISSING
 from tests.docs.kit import ROOT
@@ -62,7 +62,7 @@ def test_every_flag_and_variable_that_is_named_is_there() -> None:
         | {"--version"}
         | {name for each in all_commands().values() for row in each.arguments for name in row.names}
     )
-    variables = {each.name for each in VARIABLES} | {*FOR_HOOKS, "CALLGATE_MOED"}
+    variables = {each.name for each in VARIABLES} | {"CALLGATE_EVENT", "CALLGATE_PROJECT_DIR", "CALLGATE_MOED"}
     unknown: list[str] = []
     named = 0
     for page in PAGES:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from callgate.core.ports import Case
-from callgate.policy.choices import choices_for
+from callgate.policy.question_reasons import choices_for
 from callgate.words.decisions import Choice, Pattern, Question
 from callgate.words.traits import Traits
 from tests.policy.gate_kit import ROOT, case_of, outcome, policy, shell

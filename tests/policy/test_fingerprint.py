@@ -212,13 +212,13 @@ def test_a_path_too_long_to_look_at_cannot_be_trusted(root: Path) -> None:
 def test_settings_that_change_while_they_are_read_cannot_be_trusted(
     root: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    scan = os.scandir
+    listdir = os.listdir
 
-    def scan_late(path: str) -> object:
+    def list_late(path: str) -> list[str]:
         put(root, f".callgate/{name}", "mode = 'plan'")
-        return scan(path)
+        return listdir(path)
 
-    monkeypatch.setattr(os, "scandir", scan_late)
+    monkeypatch.setattr(os, "listdir", list_late)
     assert fingerprint(root).problem == f"{root}/.callgate/{name} changed while Callgate read it: try again"
 
 
@@ -249,8 +249,7 @@ def test_what_would_happen_is_said_in_words(root: Path, tmp_path: Path) -> None:
         "runs `a<U+202E>` when a session starts or is resumed that matches resume (hooks.SessionStart, "
         ".callgate/settings.local.toml:4)",
         "may use .callgate/in, a link to settings.toml",
-        f"may use .callgate/out, a link to {tmp_path}/x, outside the repository,"
-        " whose content may change without a question",
+        f"may use .callgate/out, a link to {tmp_path}/x, outside the repository, which may change without a question",
         "may use .callgate/pipe",
         f"may use scripts/check.sh ({hashed('exit 0' + chr(10))[:12]})",
     )

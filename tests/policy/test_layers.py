@@ -7,7 +7,8 @@ from typing import get_args
 import pytest
 
 from callgate.policy.entries import HookLine, Layer, RuleLine, SettingsFault
-from callgate.policy.layers import MANAGED, Layers, gather, is_within, read_repository, settings_of_arguments
+from callgate.policy.layers import MANAGED, Layers, gather, read_repository, settings_of_arguments
+from callgate.policy.protected import is_beneath
 from callgate.policy.settings import LayerSettings, SetValue
 from callgate.words.decisions import Effect, Origin
 from callgate.words.modes import Mode
@@ -295,7 +296,7 @@ def test_settings_that_lead_outside_the_repository_are_a_fault(tmp_path: Path) -
     for found in read_repository(root):
         assert found.plain == ()
         assert [fault.text for fault in found.faults] == [
-            ("this file is a link that leaves the repository: replace it with a regular file")
+            ("this link leaves the repository: replace it with a regular file")
         ]
 
 
@@ -331,4 +332,4 @@ def test_links_inside_the_repository_and_to_it_are_followed(tmp_path: Path) -> N
     ids=["itself", "below", "sibling", "above", "in the top", "the top"],
 )
 def test_within_means_the_folder_or_what_is_below_it(path: str, folder: str, inside: bool) -> None:
-    assert is_within(path, folder) is inside
+    assert is_beneath(path, folder) is inside

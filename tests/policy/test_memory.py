@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from callgate.policy import json_store
-from callgate.policy.answer_rules import why_not_narrower
 from callgate.policy.json_store import write_record
 from callgate.policy.memory import Memory, Remembered
+from callgate.policy.rules import why_not_narrower
 from callgate.words.decisions import ApprovalPolicy, Effect, Origin, Pattern, Scope
 from callgate.words.errors import UsageError
 from tests.rows import rows

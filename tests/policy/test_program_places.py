@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from callgate.host.ports import Command
-from callgate.policy.program_places import places_of_programs
-from callgate.policy.sandbox_policy import profile_for
+from callgate.policy.sandbox_policy import places_of_programs, profile_for
 from tests.host.sandbox.kit import LINUX, sandbox_of, visible_folder
 
 SYSTEM = "/usr/local/bin:/usr/bin:/bin"

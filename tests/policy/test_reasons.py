@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from callgate.core.ports import Case
-from callgate.policy.choices import choices_for
+from callgate.policy.question_reasons import choices_for
 from callgate.policy.rules import Rulebook
 from callgate.policy.shorten import brief, sentence
 from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Choice, Deny, Effect, Pattern
@@ -104,8 +104,7 @@ def test_of_what_happens_before_any_rule_no_rule_is_named() -> None:
 def test_a_rule_that_covers_the_words_and_ends_at_the_workspace_says_so() -> None:
     near = book(line("allow", "Bash(touch /tmp/x)", "session"))
     assert asked(shell("touch /tmp/x"), near) == (
-        "Bash(touch /tmp/x) does not cover this:"
-        " /tmp/x is outside the workspace, where rules of the session layer do not apply"
+        "Bash(touch /tmp/x) does not cover this: /tmp/x is outside the workspace, where session rules do not apply"
     )
     whole = book(line("allow", "Bash", "session"))
     assert asked(shell("touch /tmp/x"), whole).startswith("Bash does not cover this: /tmp/x is outside the workspace")

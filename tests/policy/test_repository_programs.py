@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.policy.repository_programs import program_of_repository
+from callgate.policy.placement import program_of_repository
 from tests.rows import rows
 
 PROGRAMS = [

@@ -129,7 +129,7 @@ def test_a_list_is_stopped_by_a_value_in_it_and_allowed_by_none() -> None:
         ("a=1, a=2", "a appears twice, again at character 6"),
         ("a=", "no value at character 3; write a=*"),
         ("a= ,b=1", "no value at character 4"),
-        (r"a=\x", "a backslash is allowed only before *, a comma or a backslash, at character 3"),
+        (r"a=\x", "a backslash may only escape *, a comma or a backslash, at character 3"),
         ("a=\\", "at character 3"),
         ("", "at character 1"),
     ],

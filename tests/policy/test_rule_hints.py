@@ -9,7 +9,7 @@ from tests.rows import rows
 
 
 def said(effect: Effect, text: str) -> str | None:
-    return hint(make_rule(effect, text, Origin(), root="/srv/app", home="/home/me"))
+    return hint(make_rule(RuleLine(effect, text, Origin()), root="/srv/app", home="/home/me"))
 
 
 @rows(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from callgate.policy.entries import SettingsFault
+from callgate.policy.entries import RuleLine, SettingsFault
 from callgate.policy.rules import EMPTY, Rule, Rulebook, make_rule, parse_rule
 from callgate.policy.subjects import Subject
 from callgate.words.decisions import Effect, Origin
@@ -15,7 +15,7 @@ HERE = Origin("user", "user.toml", 3)
 
 
 def rule(text: str, effect: Effect = "deny", layer: str = "user", **more: Any) -> Rule:
-    return make_rule(effect, text, Origin(layer), root=ROOT, home=HOME, **more)
+    return make_rule(RuleLine(effect, text, Origin(layer), **more), root=ROOT, home=HOME)
 
 
 def subject(name: str, /, **arguments: Any) -> Subject:
@@ -65,7 +65,7 @@ def test_a_rule_is_a_tool_with_or_without_content(text: str, parts: tuple[str, s
         ("*x", "'x' is not allowed in the name of a tool, at character 2"),
         ("Bash)", "')' is not allowed in the name of a tool, at character 5"),
         ("Bash(x", "the closing bracket is missing, at character 6"),
-        ("Bash(x) ", "text after the closing bracket is not allowed, at character 8"),
+        ("Bash(x) ", "there is text after the closing bracket, at character 8"),
         ("Bash()", "write Bash for every call of it, at character 5"),
         ("Bash(  )", "write Bash for every call of it, at character 5"),
         ("*(x)", "matches any tool and cannot have a content, at character 2"),
@@ -377,11 +377,11 @@ def test_self_tests_that_fail_are_faults(
 ) -> None:
     for example in match:
         made = Rulebook.of([line(effect, text, not_match=(example,))], root=ROOT, home=HOME)
-        assert f"not_match {example!r}, but the rule covers it" in made.faults[0].text
+        assert f"not_match {example!r}: the rule covers it" in made.faults[0].text
         assert made.rules == ()
     for example in not_match:
         made = Rulebook.of([line(effect, text, match=(example,))], root=ROOT, home=HOME)
-        assert f"match {example!r}, but the rule does not cover it" in made.faults[0].text
+        assert f"match {example!r}: the rule does not cover it" in made.faults[0].text
 
 
 def test_a_self_test_that_cannot_be_read_is_a_fault() -> None:

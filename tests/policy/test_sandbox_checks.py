@@ -8,8 +8,8 @@ import pytest
 
 from callgate.core.ports import Case
 from callgate.policy.checks import standard_checks
-from callgate.policy.choices import choices_for
 from callgate.policy.judge import Judge
+from callgate.policy.question_reasons import choices_for
 from callgate.policy.rules import EMPTY, Rulebook
 from callgate.policy.well_known import StandIn
 from callgate.words.decisions import Allow, ApprovalPolicy, Ask, Decision, Deny, Pattern

@@ -3,7 +3,7 @@
 import tomllib
 from textwrap import dedent
 
-from callgate.policy.toml_lines import Path, locate
+from callgate.policy.settings import KeyPath, locate
 from tests.rows import rows
 
 TEXT = dedent(
@@ -33,7 +33,7 @@ TEXT = dedent(
     """
 )
 
-LINES: dict[Path, int] = {
+LINES: dict[KeyPath, int] = {
     (): 1,
     ("mode",): 2,
     ("a", "b", "c d"): 3,
@@ -64,6 +64,6 @@ LINES: dict[Path, int] = {
 
 
 @rows(("path", "line"), LINES.items())
-def test_a_value_has_its_line(path: Path, line: int) -> None:
+def test_a_value_has_its_line(path: KeyPath, line: int) -> None:
     for text in (TEXT, TEXT.replace("\n", "\r\n")):
         assert locate(text, tomllib.loads(text)).line_of(path) == line

@@ -215,7 +215,7 @@ def test_trust_lets_a_repository_run_its_hooks_and_loosen_nothing(base: Path, na
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
-        ("CALLGATE_CONFIG_DIR", "./.callgate", "must be a whole path"),
+        ("CALLGATE_CONFIG_DIR", "./.callgate", "must be an absolute path"),
         ("CALLGATE_CONFIG_DIR", "{root}/.callgate", "inside the workspace"),
         ("XDG_CONFIG_HOME", "{root}", "inside the workspace"),
         ("HOME", ".", "there is no home folder"),

@@ -86,7 +86,7 @@ def _named_tables(config: Config) -> Iterator[tuple[TablePath, Origin, Mapping[s
     for each in sorted(config.files, key=lambda file: file.layer == "managed"):
         if each.layer in ("managed", "user"):
             read = read_settings(each.path, each.layer)
-            lines |= {("models", "options", line.model): line.origin for line in read.options}
+            lines |= {("models", "options", line.name): line.origin for line in read.options}
             lines |= {("providers", line.name): line.origin for line in read.servers}
     for name, options in config.models.options.items():
         path = ("models", "options", name)

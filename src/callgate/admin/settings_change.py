@@ -14,7 +14,7 @@ from callgate.config import Config, load_config
 from callgate.host.files import replace_file
 from callgate.policy.entries import SettingsFault
 from callgate.policy.json_store import one_at_a_time
-from callgate.policy.layers import is_within
+from callgate.policy.protected import is_beneath
 from callgate.policy.rules import Rulebook
 from callgate.policy.setting_kinds import RULES
 from callgate.policy.setting_rows import Setting
@@ -58,7 +58,7 @@ def file_of(config: Config, layer: WritableLayer) -> Path:
     repository must not point outside the repository."""
     file = next(each.path for each in config.files if each.layer == layer)
     real = Path(os.path.realpath(file))
-    if layer != "user" and not is_within(str(real), os.path.realpath(config.root)):
+    if layer != "user" and not is_beneath(str(real), os.path.realpath(config.root)):
         raise UsageError(f"{file} is a link to a place outside the repository: replace it by a file")
     return real
 

@@ -13,9 +13,8 @@ from callgate.core.ports import Case
 from callgate.host.clock import LoopClock
 from callgate.host.paths import Resolver
 from callgate.host.sandbox.proven_sandbox import ProvenSandbox
-from callgate.policy.answer_rules import as_rule, why_not_narrower
 from callgate.policy.checks import standard_checks
-from callgate.policy.entries import SettingsFault
+from callgate.policy.entries import RuleLine, SettingsFault
 from callgate.policy.explanation import ExplainedStep, Explanation, Reading, explain
 from callgate.policy.fingerprint import Fingerprint, fingerprint
 from callgate.policy.hooks.hook_protocol import EVENTS_NOT_SENT
@@ -24,7 +23,7 @@ from callgate.policy.judge import Judge
 from callgate.policy.memory import KeptScope, Memory, Remembered
 from callgate.policy.rule_contents import UnreadableContent
 from callgate.policy.rule_hints import hint
-from callgate.policy.rules import Rule, Rulebook, make_rule, parse_rule
+from callgate.policy.rules import Rule, Rulebook, as_rule, make_rule, parse_rule, why_not_narrower
 from callgate.policy.sandbox_policy import workspace_sandbox
 from callgate.policy.trust import ChangedFolder, Trust, Trusted, TrustedFolder, TrustState, Untrusted
 from callgate.policy.well_known import COMMANDS
@@ -221,7 +220,7 @@ class WorkspacePolicy:
 
     def _read(self, effect: Effect, text: str) -> tuple[str, Pattern | None]:
         try:
-            rule = make_rule(effect, text, Origin("user"), root=self._root, home=self._home)
+            rule = make_rule(RuleLine(effect, text, Origin("user")), root=self._root, home=self._home)
         except ValueError as error:
             raise UsageError(f"the rule {text!r} cannot be read: {error}") from None
         if rule.server == "*" or rule.tool == "*":

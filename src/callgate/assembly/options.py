@@ -20,8 +20,8 @@ from callgate.core.gate import CheckGate, PostHook, Requested
 from callgate.core.ports import Check, Gate, Host, Tool
 from callgate.host.local import LocalHost
 from callgate.policy.checks import OwnChecks, standard_checks
-from callgate.policy.choices import choices_for
 from callgate.policy.judge import Judge
+from callgate.policy.question_reasons import choices_for
 from callgate.session.conversation import Conversation, nesting_of
 from callgate.session.nesting import NAME as NESTING
 from callgate.session.nesting import NestingPart

@@ -17,13 +17,13 @@ from callgate.host.local import LocalHost
 from callgate.host.processes import Finished, run_process
 from callgate.host.threads import in_thread
 from callgate.policy.checks import standard_checks
-from callgate.policy.choices import choices_for
-from callgate.policy.entries import IN_REPOSITORY, SettingsFault
+from callgate.policy.entries import IN_REPOSITORY, RuleLine, SettingsFault
 from callgate.policy.fingerprint import fingerprint
 from callgate.policy.hooks.hook_protocol import CALL_EVENTS
 from callgate.policy.hooks.hook_runners import Function
 from callgate.policy.hooks.hooks import Hooks
 from callgate.policy.judge import Judge
+from callgate.policy.question_reasons import choices_for
 from callgate.policy.rules import Rulebook, make_rule
 from callgate.policy.settings_commands import SettingsCommands
 from callgate.session.hooks import GateHooks, SessionHooks, agent_of
@@ -201,7 +201,7 @@ def _bad_conditions(config: Config) -> list[SettingsFault]:
     for line in config.hooks:
         try:
             if line.condition:
-                make_rule("ask", line.condition, line.origin, root=str(config.root), home=str(config.home))
+                make_rule(RuleLine("ask", line.condition, line.origin), root=str(config.root), home=str(config.home))
         except ValueError as error:
             found.append(
                 SettingsFault(f"the condition {line.condition!r} of a hook is not a valid rule: {error}", line.origin)

@@ -116,11 +116,8 @@ class Grants:
         no rule."""
         subject = self.subject
         named: Rule | None = None
-        if (
-            not (subject.declares_paths or subject.declared.command is not None)
-            or subject.has("address")
-            or subject.agent
-        ):
+        known = subject.declares_paths or subject.declared.command is not None
+        if not known or subject.has("address") or subject.declared.agent:
             return None
         edits = subject.edits_files and any(access.way != "read" for access in subject.accesses)
         if self.reads_folders and subject.declared.command is not None:
@@ -139,7 +136,9 @@ class Grants:
         case = self.subject.case
         for rule in self.rules:
             content = rule.content
-            if _whole_kind(rule, access) and rule.is_active(case.now):
+            # a rule ``Edit`` or ``Read`` without content, but not a remembered answer on the whole tool
+            whole = rule.text == rule.tool and access.path.inside and access.way in _WAYS.get(rule.kind, ())
+            if whole and rule.is_active(case.now):
                 return rule
             if not isinstance(content, PathContent) or content.field or not rule.is_active(case.now):
                 continue
@@ -198,13 +197,5 @@ class Grants:
         return rule.reaches or all(self.rule_for(access) is not None for access in self.subject.outside)
 
 
-def _whole_kind(rule: Rule, access: PathAccess) -> bool:
-    """Return True for a rule ``Edit`` or ``Read`` without content, which is equal to ``Edit(**)`` or ``Read(**)``.
-    Return False for a remembered answer on the whole tool."""
-    return rule.text == rule.tool and access.path.inside and access.way in _WAYS.get(rule.kind, ())
-
-
 def _too_far(rule: Rule, outside: Sequence[PathAccess]) -> str:
-    return (
-        f"{outside[0].path.spelled} is outside the workspace, where rules of the {rule.origin.layer} layer do not apply"
-    )
+    return f"{outside[0].path.spelled} is outside the workspace, where {rule.origin.layer} rules do not apply"

@@ -10,14 +10,7 @@ from typing import Any
 from callgate.core.ports import Case, Check, Hooked, Verdict
 from callgate.host.threads import in_thread
 from callgate.policy.judge import DEFAULT, DENY_RULES, MODE, Judge
-from callgate.policy.placement import (
-    OUTSIDE_CHECK,
-    PlacesCommands,
-    declared_sandbox,
-    sandbox_for,
-    unreviewed,
-    why_outside,
-)
+from callgate.policy.placement import OUTSIDE_CHECK, SandboxPort, declared_sandbox, sandbox_for, unreviewed, why_outside
 from callgate.policy.question_reasons import what_would_run
 from callgate.policy.rules import EMPTY, Rulebook
 from callgate.policy.shorten import sentence
@@ -116,11 +109,9 @@ class SandboxChecks:
 
         def judge(case: Case) -> Verdict | Hooked | Awaitable[Verdict | Hooked]:
             answer = check.judge(case)
-            if (
-                not isinstance(answer, Ask)
-                or answer.by == OUTSIDE_CHECK
-                or not (why := why_outside(self._judge.subject(case)))
-            ):
+            if not isinstance(answer, Ask) or answer.by == OUTSIDE_CHECK:
+                return answer
+            if not (why := why_outside(self._judge.subject(case))):
                 return answer
             reason = answer.reason if why in answer.reason else f"{answer.reason}; {why}"
             return replace(answer, reason=sentence(f"{reason}; {_A_YES}"), risk=answer.risk or _OUTSIDE_RISK)
@@ -134,7 +125,7 @@ class SandboxChecks:
         why_outside(self._judge.subject(case))
         return None
 
-    async def _tested(self, sandbox: PlacesCommands, case: Case) -> Verdict:
+    async def _tested(self, sandbox: SandboxPort, case: Case) -> Verdict:
         note = await in_thread(sandbox.test)
         if note:
             sandbox.report(note)
@@ -153,9 +144,8 @@ class SandboxChecks:
             return Allow(rule.text, rule.note or f"allowed outside the sandbox by {rule.text}", origin=rule.origin)
         reason = why if changed is None else f"{why}; {changed}"
         would = "" if changed is not None else what_would_run(grants)
-        return Ask(
-            OUTSIDE_CHECK, sentence(f"{reason}; {_A_YES}{would}"), risk=_OUTSIDE_RISK, unconditional=rule is not None
-        )
+        reason = sentence(f"{reason}; {_A_YES}{would}")
+        return Ask(OUTSIDE_CHECK, reason, risk=_OUTSIDE_RISK, unconditional=rule is not None)
 
     def _inside(self, case: Case) -> Verdict:
         subject, sandbox = self._judge.subject(case), sandbox_for(case)

@@ -1,12 +1,13 @@
 """The entries of settings files as written: rules, hooks, models, servers, key bindings and faults."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from callgate.words.decisions import Effect, Origin
-from callgate.words.model import RequestOptions, ServerSettings
 from callgate.words.noun import noun
 
+T = TypeVar("T")
 Layer = Literal["managed", "user", "project", "local", "command line", "session"]
 
 IN_REPOSITORY: tuple[Layer, ...] = ("project", "local")
@@ -55,7 +56,6 @@ EVENTS: dict[str, str] = {
 }
 """The events for hooks, each with a description of when it is sent."""
 
-HookKind = Literal["command", "python", "http"]
 HOOK_TIMEOUT = 60.0
 
 
@@ -69,7 +69,7 @@ class HookLine:
     """
 
     event: str
-    kind: HookKind
+    kind: Literal["command", "python", "http"]
     target: str
     origin: Origin
     matcher: str = ""
@@ -78,17 +78,12 @@ class HookLine:
     fail_closed: bool = False
 
 
-@noun
-class OptionsLine:
-    model: str
-    options: RequestOptions
-    origin: Origin
+@dataclass(frozen=True)
+class NamedLine(Generic[T]):
+    """A table with a name: the options of a model, or a server."""
 
-
-@noun
-class ServerLine:
     name: str
-    server: ServerSettings
+    value: T
     origin: Origin
 
 
@@ -134,6 +129,5 @@ class SettingsFault:
     origin: Origin
 
     def __str__(self) -> str:
-        return (
-            f"{self.origin.file or self.origin.layer}{f':{self.origin.line}' if self.origin.line else ''}: {self.text}"
-        )
+        line = f":{self.origin.line}" if self.origin.line else ""
+        return f"{self.origin.file or self.origin.layer}{line}: {self.text}"

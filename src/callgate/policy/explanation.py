@@ -98,6 +98,6 @@ def _why_not(rule: Rule, subject: Subject) -> str:
         case HostContent():
             return f"the host of the call is {subject.host}"
         case AgentContent():
-            return f"the call starts an agent of type {subject.agent}"
+            return f"the call starts an agent of type {subject.declared.agent}"
         case _:
             return "the arguments are different"

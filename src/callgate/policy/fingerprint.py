@@ -21,7 +21,8 @@ from typing import Any, Literal, cast
 from callgate.formats.display import visible
 from callgate.host.files import open_regular
 from callgate.policy.entries import EVENTS, HookLine
-from callgate.policy.layers import FILES, FOLDER, is_within, read_repository
+from callgate.policy.layers import FILES, FOLDER, read_repository
+from callgate.policy.protected import is_beneath
 from callgate.policy.settings import LayerSettings
 from callgate.words.decisions import Origin
 from callgate.words.late_pattern import late_pattern
@@ -153,22 +154,13 @@ class _FileCollector:
                 raise _TooMuch(f"there are more than {MOST_FILES} files and folders to read")
             if S_ISDIR(status.st_mode):
                 self._folders.add(path)
-                waiting += self._inside(path)
+                waiting += [os.path.join(path, each) for each in os.listdir(path)]
             else:
                 name = os.path.relpath(path, self._top)
                 self.found[name] = self._seen(path, name, status)
-                if S_ISLNK(status.st_mode):
-                    waiting += self._behind(path)
-
-    def _inside(self, folder: str) -> Iterator[str]:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                yield entry.path
-
-    def _behind(self, link: str) -> list[str]:
-        """Return a list with the target of a link; empty if the target is outside the root or contains the link."""
-        real = os.path.realpath(link)
-        return [real] if is_within(real, self._top) and not is_within(link, real) else []
+                real = os.path.realpath(path)
+                if S_ISLNK(status.st_mode) and is_beneath(real, self._top) and not is_beneath(path, real):
+                    waiting.append(real)
 
     def _seen(self, path: str, name: str, status: os.stat_result) -> Seen:
         if S_ISLNK(status.st_mode):
@@ -216,7 +208,7 @@ def _named(settings: Iterable[LayerSettings], servers: Iterable[ServerEntry], to
             folder, name = os.path.split(os.path.join(top, word))
             path = os.path.join(os.path.realpath(folder), name)
             is_folder = name in ("", "..") or os.path.isdir(path)
-            if is_within(path, top) and not is_folder and os.path.lexists(path):
+            if is_beneath(path, top) and not is_folder and os.path.lexists(path):
                 yield path
 
 
@@ -263,9 +255,7 @@ def _effects(settings: Iterable[LayerSettings], files: Iterable[Seen], top: str)
             continue
         if seen.kind == "link":
             real = os.path.realpath(os.path.join(top, seen.path))
-            outside = (
-                "" if is_within(real, top) else ", outside the repository, whose content may change without a question"
-            )
+            outside = "" if is_beneath(real, top) else ", outside the repository, which may change without a question"
             yield f"may use {visible(seen.path)}, a link to {visible(seen.text or '')}{outside}"
         else:
             does = "runs the Python code in" if _TOOL.fullmatch(seen.path) else "may use"

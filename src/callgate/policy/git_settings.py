@@ -7,9 +7,10 @@ git must report that they are. Every other setting of the repository must be in 
 
 import os
 import subprocess
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from functools import cached_property
+from subprocess import DEVNULL, PIPE, Popen
 from time import monotonic
 
 from callgate.host.environment import (
@@ -215,9 +216,7 @@ class _Questions:
         if git != os.path.join(os.path.realpath(top), ".git") and not (
             _leads_back(git, top) or any(each.key == "core.worktree" for each in found)
         ):
-            return (
-                f"git would read the repository {brief(git)}, which belongs to another working tree than {brief(top)}"
-            )
+            return f"git would read the repository {brief(git)} of another working tree than {brief(top)}"
         if git != common and os.path.dirname(git) != os.path.join(common, "worktrees"):
             return f"git would read the other repository {brief(common)} because of {brief(git)}"
         link = next(filter(None, map(self._link_in, dict.fromkeys((git, common)))), None)
@@ -316,26 +315,14 @@ class _Questions:
     def ask(self, folder: str, environment: Mapping[str, str], *questions: tuple[str, ...]) -> list[bytes | None]:
         """Return the outputs of commands of git, which run at the same time; None for a command that fails."""
         with ExitStack() as stack:
-            started = [stack.enter_context(self._start(words, folder, environment)) for words in questions]
+            started: list[Popen[bytes]] = []
+            for words in questions:
+                command = (self._program, *words)
+                process = Popen(command, cwd=folder, env=environment, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL)
+                started.append(stack.enter_context(process))
+                stack.callback(process.kill)
             outputs = [each.communicate(timeout=max(0.0, self._deadline - monotonic()))[0] for each in started]
             return [None if each.returncode else output for each, output in zip(started, outputs, strict=True)]
-
-    @contextmanager
-    def _start(
-        self, words: tuple[str, ...], folder: str, environment: Mapping[str, str]
-    ) -> "Generator[subprocess.Popen[bytes]]":
-        with subprocess.Popen(
-            (self._program, *words),
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        ) as process:
-            try:
-                yield process
-            finally:
-                process.kill()
 
 
 def _leads_back(git: str, top: str) -> bool:

@@ -193,9 +193,8 @@ _OWN_NETWORK = (
 """Names that belong to this machine, its network, cluster or cloud. Names below them belong to it too."""
 # The registries of special addresses differ between versions of Python, so these are listed: services beside a machine
 # in a cloud, assignments of the protocols, relays, networks for tests and multicast.
-_NOT_PUBLIC_V4 = tuple(
-    map(IPv4Network, ("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "224.0.0.0/3"))
-)
+_NETWORKS = ("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "224.0.0.0/3")
+_NOT_PUBLIC_V4 = tuple(map(IPv4Network, _NETWORKS))
 _PUBLIC_V6 = IPv6Network("2000::/3")
 """All public addresses of IPv6. It leaves out site-local, mapped, translated (NAT64) and unassigned addresses."""
 _NOT_PUBLIC_V6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "3ffe::/16", "3fff::/20")))
@@ -228,32 +227,25 @@ def _is_private_v6(address: IPv6Address) -> bool:
     return (int(address) >> 32 & 0xFFFFFFFF) in _ISATAP or (inner is not None and _is_private_v4(inner))
 
 
-_SECOND_LEVEL = frozenset(
-    (
-        *("ac", "co", "com", "edu", "gen", "go", "gob", "gouv", "gov", "id", "ind", "info", "ltd", "me", "mil", "ne"),
-        *("net", "nhs", "nom", "or", "org", "plc", "pref", "sch", "web"),
-    )
-)
+_SECOND_LEVEL = """
+    ac co com edu gen go gob gouv gov id ind info ltd me mil ne net nhs nom or org plc pref sch web
+"""
 """Labels that form a public suffix with a country code: ``co.uk``, ``com.br``, ``or.jp``."""
-_SHARED_DOMAINS = frozenset(
-    (
-        *("github.io", "gitlab.io", "githubusercontent.com", "readthedocs.io", "bitbucket.io", "codeberg.page"),
-        *("herokuapp.com", "vercel.app", "netlify.app", "pages.dev", "workers.dev", "r2.dev", "fly.dev", "deno.dev"),
-        *("onrender.com", "railway.app", "render.com", "surge.sh", "glitch.me", "repl.co", "replit.app", "replit.dev"),
-        *("web.app", "firebaseapp.com", "appspot.com", "run.app", "cloudfunctions.net", "googleusercontent.com"),
-        *("amazonaws.com", "s3.amazonaws.com", "cloudfront.net", "elasticbeanstalk.com", "awsapprunner.com"),
-        *("azurewebsites.net", "cloudapp.net", "azureedge.net", "blob.core.windows.net", "azurestaticapps.net"),
-        *("ngrok.io", "ngrok.app", "ngrok-free.app", "ngrok.dev", "trycloudflare.com", "loca.lt", "serveo.net"),
-        *("blogspot.com", "wordpress.com", "tumblr.com", "wixsite.com", "weebly.com", "myshopify.com"),
-        *("duckdns.org", "dyndns.org", "no-ip.org", "hopto.org", "nip.io", "sslip.io", "xip.io", "localtest.me"),
-    )
-)
+_SHARED_DOMAINS = """
+    github.io gitlab.io githubusercontent.com readthedocs.io bitbucket.io codeberg.page herokuapp.com vercel.app
+    netlify.app pages.dev workers.dev r2.dev fly.dev deno.dev onrender.com railway.app render.com surge.sh glitch.me
+    repl.co replit.app replit.dev web.app firebaseapp.com appspot.com run.app cloudfunctions.net googleusercontent.com
+    amazonaws.com s3.amazonaws.com cloudfront.net elasticbeanstalk.com awsapprunner.com azurewebsites.net cloudapp.net
+    azureedge.net blob.core.windows.net azurestaticapps.net ngrok.io ngrok.app ngrok-free.app ngrok.dev
+    trycloudflare.com loca.lt serveo.net blogspot.com wordpress.com tumblr.com wixsite.com weebly.com myshopify.com
+    duckdns.org dyndns.org no-ip.org hopto.org nip.io sslip.io xip.io localtest.me
+"""
 """Domains below which anyone can register a name."""
 
 
 def is_public_suffix(name: str) -> bool:
     """Return True if anyone can register names below the name, according to a short table."""
     labels = name.split(".")
-    if len(labels) == 1 or name in _SHARED_DOMAINS:
+    if len(labels) == 1 or name in _SHARED_DOMAINS.split():
         return True
-    return len(labels) == 2 and len(labels[1]) == 2 and labels[0] in _SECOND_LEVEL
+    return len(labels) == 2 and len(labels[1]) == 2 and labels[0] in _SECOND_LEVEL.split()

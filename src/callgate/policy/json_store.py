@@ -27,15 +27,16 @@ class Damaged(Exception):
     such as "is not JSON"."""
 
 
-def read_record(file: Path) -> dict[str, Any] | None:
-    """Return the JSON object in the file; None if the file does not exist. Raise Damaged for any other content."""
+def read_value(file: Path, kind: type[T]) -> T | None:
+    """Return the JSON object in the file as an object of the value type; None if the file does not exist. Raise
+    Damaged for any other content, and if the field ``version`` is not VERSION."""
     try:
         found = read_regular(file, LARGEST, follow=False)
         if found.is_writable_by_others:
             raise Damaged("can be written by any user")
         if found.is_cut:
             raise Damaged("is too large")
-        value = loads(found.data, parse_constant=_refuse)
+        value = loads(found.data, parse_constant=refuse_constant)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -44,15 +45,7 @@ def read_record(file: Path) -> dict[str, Any] | None:
         raise Damaged("is not JSON") from None
     if not isinstance(value, dict):
         raise Damaged("is not an object")
-    return cast(dict[str, Any], value)
-
-
-def read_value(file: Path, kind: type[T]) -> T | None:
-    """Return the record as an object of the value type; None if the file does not exist. Raise Damaged if the field
-    ``version`` is not VERSION."""
-    data = read_record(file)
-    if data is None:
-        return None
+    data = cast(dict[str, Any], value)
     try:
         found = from_json(kind, data)
     except UsageError as error:
@@ -87,5 +80,5 @@ def one_at_a_time(file: Path) -> Generator[None]:
         os.close(descriptor)
 
 
-def _refuse(constant: str) -> NoReturn:
+def refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")

@@ -9,15 +9,15 @@ from os.path import expanduser
 from callgate import shell
 from callgate.core.capabilities import facts_of
 from callgate.core.ports import Case, Check, Verdict
-from callgate.policy.answer_rules import as_rule
 from callgate.policy.call_grants import Grants
+from callgate.policy.entries import RuleLine
 from callgate.policy.implied_paths import SearchedTooLong
 from callgate.policy.placement import unreviewed, why_outside
-from callgate.policy.question_reasons import Guard, as_offered, what_would_read, what_would_run, why_not_allowed
+from callgate.policy.question_reasons import as_offered, what_would_read, what_would_run, why_not_allowed
 from callgate.policy.rule_contents import CommandContent, PathContent, UnreadableContent
-from callgate.policy.rules import EMPTY, Rule, Rulebook, make_rule
+from callgate.policy.rules import EMPTY, Rule, Rulebook, as_rule, make_rule
 from callgate.policy.shorten import brief, sentence
-from callgate.policy.subjects import Subject, Way, may_use_paths
+from callgate.policy.subjects import Subject, Way
 from callgate.policy.well_known import COMMANDS, FETCHING, OUTSIDE
 from callgate.words.decisions import Allow, Ask, Deny, Effect, Origin
 from callgate.words.modes import MODES, PLANNING
@@ -48,13 +48,9 @@ def _risk(subject: Subject, reason: str) -> str | None:
     return None
 
 
-def _hides_none(path: str) -> bool:
-    return False
-
-
 @lru_cache(maxsize=256)
 def _condition(text: str, root: str, home: str) -> Rule:
-    return make_rule("ask", text, Origin(), root=root, home=home)
+    return make_rule(RuleLine("ask", text, Origin()), root=root, home=home)
 
 
 def loop_guard(case: Case) -> Verdict:
@@ -67,12 +63,8 @@ def loop_guard(case: Case) -> Verdict:
     for period in range(1, len(trail) // 3 + 1):
         if trail[-period:] == trail[-2 * period : -period] == trail[-3 * period : -2 * period]:
             what = "the same call" if period == 1 else f"the same {period} calls"
-            return Ask(
-                "loop guard",
-                f"{what} for the third time in a row, ending with {case.name}",
-                unattended="deny",
-                unconditional=True,
-            )
+            reason = f"{what} for the third time in a row, ending with {case.name}"
+            return Ask("loop guard", reason, unattended="deny", unconditional=True)
     return None
 
 
@@ -83,7 +75,6 @@ class Judge:
         self.rulebook = rulebook
         self._home = rulebook.home or expanduser("~")
         self._subject: Subject | None = None
-        self._touching: tuple[Case, bool] | None = None
         self._granting: Grants | None = None
         self.checks: tuple[Check, ...] = (
             Check("settings", self.settings, again=True, idle=not rulebook.faults),
@@ -105,13 +96,6 @@ class Judge:
             root = self.rulebook.root or case.root or case.resolve_path(".").resolved
             subject = self._subject = Subject(case, root=root, home=self._home)
         return subject
-
-    def _may_touch(self, case: Case) -> bool:
-        """Return False for calls that name no path, command or address. The result is cached for one case."""
-        known = self._touching
-        if known is None or known[0] is not case:
-            known = self._touching = (case, may_use_paths(case))
-        return known[1]
 
     # ---- the checks, in order -----------------------------------------------------------------------------------
 
@@ -148,13 +132,9 @@ class Judge:
     def plan_mode(self, case: Case) -> Verdict:
         if not MODES[case.mode].forbids_changes:
             return None
-        if case.traits.effects == "none" and not self._may_touch(case):
-            return None
         return None if self._own_state(case) or self.subject(case).effects == "none" else _PLAN
 
     def hard_safety(self, case: Case) -> Verdict:
-        if not self._may_touch(case):
-            return None
         subject = self.subject(case)
         danger = subject.danger
         if danger is None:
@@ -210,8 +190,6 @@ class Judge:
         return None
 
     def default(self, case: Case) -> Verdict:
-        if case.traits.effects == "none" and not self._may_touch(case):
-            return _READ_ONLY
         subject = self.subject(case)
         if case.traits.needs_no_question and not subject.outside:
             return _NO_QUESTION
@@ -220,7 +198,7 @@ class Judge:
         if self._own_state(case):
             return _OWN_STATE
         guard = self._guard(case)
-        reason = sentence(why_not_allowed(self.allows(case), guard and Guard(guard)))
+        reason = sentence(why_not_allowed(self.allows(case), guard))
         return Ask("default", reason, risk=_risk(subject, reason))
 
     def _network(self, case: Case) -> Ask:
@@ -319,7 +297,7 @@ class Judge:
                 return rule, why
         return None
 
-    def unnamed_read(self, case: Case, hides: Callable[[str], bool] = _hides_none) -> str | None:
+    def unnamed_read(self, case: Case, hides: Callable[[str], bool] = lambda path: False) -> str | None:
         """Return why a call that reads whole folders, or shows files of a repository, may read a file that a rule names
         or a file with secrets, or None.
 
@@ -332,12 +310,9 @@ class Judge:
         facts = facts_of(case.tool)
         rules = self._answers if facts.leaves_out_withheld else self.rules
         for rule in (*rules(case, "deny"), *rules(case, "ask")):
-            why = (
-                rule.content.unnamed_read(subject)
-                if isinstance(rule.content, PathContent) and rule.is_active(case.now)
-                else None
-            )
-            if why is not None:
+            if not isinstance(rule.content, PathContent) or not rule.is_active(case.now):
+                continue
+            if (why := rule.content.unnamed_read(subject)) is not None:
                 return f"{why}, and {rule.text} may apply to a file in it"
         if facts.leaves_out_secrets:
             return None
@@ -360,10 +335,8 @@ class Judge:
         """Return the first deny or ask rule on commands, which a command of unknown effect could bypass; None if
         there is none."""
         rules = (*self.rules(case, "deny"), *self.rules(case, "ask"))
-        return next((rule for rule in rules if rule.is_active(case.now) and self._on_commands(rule)), None)
-
-    def _on_commands(self, rule: Rule) -> bool:
-        return isinstance(rule.content, CommandContent | UnreadableContent) and rule.names(COMMANDS)
+        on_commands = [each for each in rules if isinstance(each.content, CommandContent | UnreadableContent)]
+        return next((each for each in on_commands if each.is_active(case.now) and each.names(COMMANDS)), None)
 
     def _doubt(self, case: Case) -> "shell.Doubt | None":
         """Return why the effect of the command is unknown, if a deny or ask rule may match that effect; otherwise

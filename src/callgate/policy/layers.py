@@ -34,19 +34,12 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from callgate.policy.entries import (
-    IN_REPOSITORY,
-    HookLine,
-    KeyLine,
-    Layer,
-    OptionsLine,
-    RuleLine,
-    ServerLine,
-    SettingsFault,
-)
+from callgate.policy.entries import IN_REPOSITORY, HookLine, KeyLine, Layer, NamedLine, RuleLine, SettingsFault
+from callgate.policy.protected import is_beneath
 from callgate.policy.setting_rows import VALUE_ROWS, Setting, SettingValues
 from callgate.policy.settings import LayerSettings, SetValue, faulty, read_settings, shown
 from callgate.words.decisions import Effect, Origin
+from callgate.words.model import RequestOptions, ServerSettings
 from callgate.words.modes import MODES, Mode, is_stricter
 from callgate.words.noun import nothing, noun
 from callgate.words.tool_search import EXECUTE, SEARCH
@@ -56,6 +49,8 @@ FOLDER = ".callgate"
 FILES: tuple[tuple[Layer, str], ...] = (("project", "settings.toml"), ("local", "settings.local.toml"))
 """The settings files in the folder ``.callgate`` of a repository."""
 
+Values = Sequence[SetValue]
+_FOREIGN = "{} are ignored, because a repository {}: put them into your own settings"
 _NAMED = 5
 """The maximum number of line numbers in a note."""
 
@@ -72,8 +67,8 @@ class Layers:
     rules: tuple[RuleLine, ...] = ()
     hooks: tuple[HookLine, ...] = ()
     values: Mapping[str, SetValue] = field(default_factory=nothing)
-    options: Mapping[str, OptionsLine] = field(default_factory=nothing)
-    servers: Mapping[str, ServerLine] = field(default_factory=nothing)
+    options: Mapping[str, NamedLine[RequestOptions]] = field(default_factory=nothing)
+    servers: Mapping[str, NamedLine[ServerSettings]] = field(default_factory=nothing)
     keybindings: tuple[KeyLine, ...] = ()
     """For each action the last entry is used."""
     faults: tuple[SettingsFault, ...] = ()
@@ -91,12 +86,10 @@ def read_repository(root: Path) -> tuple[LayerSettings, ...]:
     found: list[LayerSettings] = []
     for layer, name in FILES:
         file = root / FOLDER / name
-        if is_within(os.path.realpath(file), os.path.realpath(root)):
+        if is_beneath(os.path.realpath(file), os.path.realpath(root)):
             found.append(read_settings(file, layer))
         else:
-            found.append(
-                faulty(file, layer, "this file is a link that leaves the repository: replace it with a regular file")
-            )
+            found.append(faulty(file, layer, "this link leaves the repository: replace it with a regular file"))
     return tuple(found)
 
 
@@ -114,18 +107,11 @@ def settings_of_arguments(
     plain = {**({} if mode is None else {"mode": mode}), **(values or {})}
     listed: tuple[tuple[Effect, Iterable[str]], ...] = (("allow", allow), ("ask", ask), ("deny", deny))
     rules = tuple(RuleLine(effect, text, origin) for effect, texts in listed for text in texts)
-    return LayerSettings(
-        layer, rules=rules, plain=tuple(SetValue(name, value, origin) for name, value in plain.items())
-    )
+    set_values = tuple(SetValue(name, value, origin) for name, value in plain.items())
+    return LayerSettings(layer, rules=rules, plain=set_values)
 
 
-def gather(
-    settings: Sequence[LayerSettings],
-    *,
-    trusted: bool,
-    tighten: Sequence[SetValue] = (),
-    override: Sequence[SetValue] = (),
-) -> Layers:
+def gather(settings: Sequence[LayerSettings], *, trusted: bool, tighten: Values = (), override: Values = ()) -> Layers:
     """Combine the layers of settings. Within a layer the last value is used.
 
     trusted   True if the user trusts the repository
@@ -148,7 +134,7 @@ def gather(
         rules=tuple(rule for each in ordered for rule in each.rules if not _is_grant(each, rule)),
         hooks=tuple(hook for each in ordered for hook in each.hooks if trusted or each.layer not in IN_REPOSITORY),
         values=values,
-        options={line.model: line for each in _by_rank(ordered) for line in each.options},
+        options={line.name: line for each in _by_rank(ordered) for line in each.options},
         servers={line.name: line for each in _by_rank(ordered) for line in each.servers},
         keybindings=tuple(line for each in _by_rank(ordered) for line in each.keybindings),
         faults=tuple(fault for each in ordered for fault in each.faults),
@@ -162,11 +148,6 @@ def _by_rank(ordered: Sequence[LayerSettings]) -> Iterable[LayerSettings]:
     return sorted(outside, key=lambda each: each.layer == "managed")
 
 
-def is_within(path: str, folder: str) -> bool:
-    """Return True if the resolved path is the folder or a path below it."""
-    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
-
-
 def _is_grant(settings: LayerSettings, rule: RuleLine) -> bool:
     return settings.layer in IN_REPOSITORY and rule.effect == "allow"
 
@@ -175,17 +156,13 @@ def _ignored(settings: LayerSettings, *, trusted: bool) -> list[SettingsFault]:
     notes: list[SettingsFault] = []
     grants = [rule.origin for rule in settings.rules if _is_grant(settings, rule)]
     if grants:
-        what = (
-            "allow rules are ignored, because a repository can only add restrictions: put them into your own settings"
-        )
-        notes.append(_note(what, grants))
-    foreign = [line.origin for line in (*settings.options, *settings.servers)]
-    if foreign:
-        what = "options of models and servers are ignored, because they could send your key elsewhere: put them into "
-        notes.append(_note(f"{what}your own settings", foreign))
+        notes.append(_note(_FOREIGN.format("allow rules", "can only add restrictions"), grants))
+    options = [line.origin for line in (*settings.options, *settings.servers)]
+    if options:
+        notes.append(_note(_FOREIGN.format("options of models and servers", "could send your key elsewhere"), options))
     if settings.keybindings:
-        what = "key bindings are ignored, because a repository must not change your keys: put them into your "
-        notes.append(_note(f"{what}own settings", [line.origin for line in settings.keybindings]))
+        what = _FOREIGN.format("key bindings", "must not change your keys")
+        notes.append(_note(what, [line.origin for line in settings.keybindings]))
     if settings.hooks and not trusted:
         what = "hooks are not run until you trust this folder: see callgate trust show"
         notes.append(_note(what, [hook.origin for hook in settings.hooks]))
@@ -197,15 +174,9 @@ def _about_search(rule: RuleLine) -> str | None:
     rule."""
     name = rule.text.partition("(")[0].strip()
     if name == EXECUTE:
-        return (
-            f"{rule.effect} {rule.text} has no effect, because such a call is judged as a call of its target tool:"
-            " write a rule for that tool, or mcp__* for the tools of all servers"
-        )
+        return f"{rule.effect} {rule.text} has no effect: write a rule for the called tool, or mcp__* for all servers"
     if name == SEARCH and rule.effect == "deny":
-        return (
-            f"deny {rule.text} stops the model from searching for tools, not from calling tools whose names it knows:"
-            ' write rules for these tools; tools.search = "off" switches the search off'
-        )
+        return f'deny {rule.text} does not stop calls of known tools: deny the tools, or set tools.search = "off"'
     return None
 
 
@@ -216,12 +187,7 @@ def _note(what: str, origins: Sequence[Origin]) -> SettingsFault:
 
 
 def _value(
-    row: Setting,
-    settings: Sequence[LayerSettings],
-    tighten: Sequence[SetValue],
-    notes: list[SettingsFault],
-    *,
-    trusted: bool,
+    row: Setting, settings: Sequence[LayerSettings], tighten: Values, notes: list[SettingsFault], *, trusted: bool
 ) -> SetValue | None:
     def said_by(is_meant: Callable[[Layer], bool]) -> list[SetValue]:
         return [said for each in settings if is_meant(each.layer) for said in each.plain if said.name == row.name]
@@ -238,12 +204,8 @@ def _value(
             if trusted and value is None:
                 value = said
             elif row.repository == "trusted":
-                why = (
-                    "your own settings set another value"
-                    if trusted
-                    else "settings of this folder are not used until you trust it: see callgate trust show"
-                )
-                notes.append(_overruled(said, why))
+                untrusted = "settings of this folder are not used until you trust it: see callgate trust show"
+                notes.append(_overruled(said, "your own settings set another value" if trusted else untrusted))
             continue
         current = row.default if value is None else value.value
         if _is_stricter(said, current):

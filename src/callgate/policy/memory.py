@@ -41,10 +41,8 @@ class Memory:
         key = sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:24]
         self._root = os.path.realpath(root)
         self._clock = clock
-        self._files: dict[KeptScope, Path] = {
-            "user": data / "policies" / "user.json",
-            "project": data / "policies" / f"{key}.json",
-        }
+        folder = data / "policies"
+        self._files: dict[KeptScope, Path] = {"user": folder / "user.json", "project": folder / f"{key}.json"}
 
     def policies(self) -> tuple[Remembered, ...]:
         """Return all readable answers in the order of their creation. The answers for all projects come first."""

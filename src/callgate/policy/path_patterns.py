@@ -145,9 +145,7 @@ def _refuse(content: str) -> None:
         raise ValueError("! at character 1 has no meaning here: write a deny rule, or \\! for the name")
     unseen = _IGNORED.search(content) or _SURROGATE.search(content)
     if unseen is not None:
-        raise ValueError(
-            f"an invisible character (U+{ord(unseen[0]):04X}) at character {unseen.start() + 1}: remove it"
-        )
+        raise ValueError(f"remove the invisible character (U+{ord(unseen[0]):04X}) at character {unseen.start() + 1}")
     if content != content.strip():
         at = 1 if content[0].isspace() else len(content)
         raise ValueError(f"a blank at character {at}, at the edge of the path: remove it, or write [ ]")
@@ -184,6 +182,7 @@ def _split(rest: str, start: int) -> list[tuple[int, str]]:
 
 _Piece = tuple[Literal["text", "expression", "any", "depth"], str]
 """A literal text, a regular expression for one character, a star in a name, or any number of folders."""
+_Fold = Callable[[str], str]
 _ANY_DEPTH: _Piece = ("depth", "")
 _ANY: _Piece = ("any", "")
 _ONE: _Piece = ("expression", "[^/]")
@@ -210,9 +209,7 @@ def _pieces(start: int, part: str) -> list[_Piece]:
         else:
             if character == "\\":
                 if at == len(part):
-                    raise ValueError(
-                        f"\\ at character {start + at} is the last character: write \\\\ for a literal backslash"
-                    )
+                    raise ValueError(f"\\ at character {start + at} is the last: write \\\\ for a literal backslash")
                 character = part[at]
                 at += 1
             if found and found[-1][0] == "text":
@@ -230,9 +227,7 @@ def _class(part: str, at: int, start: int) -> tuple[_Piece, int]:
     ranges = ""
     while at < len(part) and (at == first or part[at] != "]"):
         if part.startswith("[:", at):
-            raise ValueError(
-                f"{opened} contains a named class, which is not supported: write the characters, such as [a-z]"
-            )
+            raise ValueError(f"{opened} contains a named class: write the characters instead, such as [a-z]")
         low, at = _single(part, at)
         high = low
         if part[at : at + 1] == "-" and part[at + 1 : at + 2] not in ("", "]"):
@@ -268,9 +263,7 @@ def _spellings(before: list[str], pieces: Sequence[Sequence[_Piece]]) -> list[tu
     return [(before, 0)] if real == whole else [(before, 0), (real, len(literal))]
 
 
-def _compiled(
-    pieces: list[list[_Piece]], before: list[str], fold: Callable[[str], str], *, skip: int = 0
-) -> re.Pattern[str]:
+def _compiled(pieces: list[list[_Piece]], before: list[str], fold: _Fold, *, skip: int = 0) -> re.Pattern[str]:
     """Return the regular expression of a pattern. Atomic groups prevent backtracking between ``**`` pieces."""
     fixed = "".join("/" + re.escape(fold(name)) for name in before)
     runs = [""]
@@ -283,7 +276,7 @@ def _compiled(
     return re.compile(found + _BOUNDARY, re.NOFLAG if fold is str else re.IGNORECASE)
 
 
-def _name_expression(part: Sequence[_Piece], fold: Callable[[str], str]) -> str:
+def _name_expression(part: Sequence[_Piece], fold: _Fold) -> str:
     """Return the regular expression of one name. Atomic groups prevent backtracking between stars."""
     runs = [""]
     for number, (kind, text) in enumerate(part, start=1):

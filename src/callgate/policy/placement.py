@@ -4,12 +4,16 @@ Arguments of the call never decide this, so the user's answer applies to the pla
 """
 
 import os
+import re
+import subprocess
 from collections.abc import Callable
+from functools import cache
 from typing import Protocol, runtime_checkable
 
 from callgate import shell
 from callgate.core.capabilities import facts_of
 from callgate.core.ports import Case
+from callgate.host.environment import find_program, scrubbed
 from callgate.policy.shorten import brief
 from callgate.policy.subjects import Subject
 
@@ -20,7 +24,7 @@ _VERSION_CONTROL = frozenset(("git", "hg", "jj", "svn"))
 
 
 @runtime_checkable
-class PlacesCommands(Protocol):
+class SandboxPort(Protocol):
     """The interface of a tool's sandbox that the gate uses.
 
     is_tested  True after the first call of ``test``
@@ -61,18 +65,18 @@ class PlacesCommands(Protocol):
         ...
 
 
-def sandbox_for(case: Case) -> PlacesCommands | None:
+def sandbox_for(case: Case) -> SandboxPort | None:
     """Return the sandbox of the tool; None if no sandbox is in force or the call has no command."""
     sandbox = declared_sandbox(case)
     return sandbox if sandbox is not None and sandbox.is_tested and not sandbox.why_none else None
 
 
-def declared_sandbox(case: Case) -> PlacesCommands | None:
+def declared_sandbox(case: Case) -> SandboxPort | None:
     """Return the sandbox of the tool, which may not be tested yet; None if the tool has no sandbox or the call has
     no command."""
     sandbox, declared = facts_of(case.tool).sandbox, case.traits.declared
     has_command = declared.command is not None and declared.fault is None
-    return sandbox if has_command and isinstance(sandbox, PlacesCommands) else None
+    return sandbox if has_command and isinstance(sandbox, SandboxPort) else None
 
 
 def why_outside(subject: Subject) -> str | None:
@@ -108,8 +112,6 @@ def _runs_hooks(subject: Subject, analysis: "shell.Analysis") -> str | None:
     folders = shell.settings_folders(analysis) if name == "git" else None
     if folders is None:
         return name
-    from callgate.policy.repository_programs import program_of_repository  # only for git outside the sandbox
-
     if subject.git is not None and subject.git.fault is not None:
         return f"git ({subject.git.fault})"
     places = (subject.resolve_in_shell(each or ".").resolved for each in folders)
@@ -128,3 +130,59 @@ def _needs(subject: Subject) -> str | None:
             if run.name in _VERSION_CONTROL:
                 return f"{run.name} must write to .{run.name}, which the sandbox blocks"
     return None
+
+
+_SECONDS = 5.0
+# Settings whose values git runs as a command, or that name a file with more settings.
+_NAMES_PROGRAM = re.compile(
+    r"alias\..+|include\.path|includeif\..+|pager\..+|protocol\..+|core\.(?:hookspath|fsmonitor|pager|askpass|gitproxy)"
+    r"|.*(?:command|cmd|hook|filter)|remote\..*\.(?:vcs|uploadpack|receivepack)|sendemail\.smtpserver|instaweb\.httpd"
+    r"|.*\.(?:clean|smudge|process|driver|textconv|program|helper|editor|external|path|update)",
+    re.I,
+)
+_HARMLESS = re.compile(r"(?:true|false|cat|checkout|merge|rebase|none|simple-git|)", re.I)
+
+
+def program_of_repository(folder: str) -> str | None:
+    """Return a description of the hook that git would run in this folder, or of the setting whose program git would
+    run. If the settings cannot be read, return the reason; None if git would run no program of the repository.
+    Settings of the user and the system are not included."""
+    git = _git()
+    if git is None:
+        return "git was not found in a system folder"
+    try:
+        hooks = _output(git, folder, "rev-parse", "--git-path", "hooks")
+        settings = _output(git, folder, "config", "--list", "--show-scope", "-z")
+    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        return "its settings could not be listed"
+    for scope, setting in zip(*[iter(settings.split("\0"))] * 2, strict=False):
+        key, _, value = setting.partition("\n")
+        if scope not in ("system", "global") and _NAMES_PROGRAM.fullmatch(key) and not _HARMLESS.fullmatch(value):
+            return f"the setting {brief(key)}"
+    place = os.path.join(folder, hooks.removesuffix("\n"))
+    try:
+        found = sorted(each for each in os.listdir(place) if not each.endswith(".sample"))
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return f"hooks in {brief(place)}"
+    return f"the hook {brief(os.path.join(place, found[0]))}" if found else None
+
+
+@cache
+def _git() -> str | None:
+    return find_program("git")
+
+
+def _output(git: str, folder: str, *words: str) -> str:
+    environment = scrubbed(dict(os.environ)) | {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+    found = subprocess.run(
+        [git, *words],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        timeout=_SECONDS,
+        check=True,
+        stdin=subprocess.DEVNULL,
+    )
+    return found.stdout.decode()

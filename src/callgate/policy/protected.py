@@ -104,9 +104,8 @@ _PATHS: Mapping[str, str] = {
         /etc/shadow /etc/gshadow /etc/sudoers /etc/sudoers.d /etc/ssl/private /run/secrets /var/run/secrets
     """,
 }
-_ALL_NAMES = frozenset(
-    " ".join((*_NAMES.values(), *_PATHS.values(), ".env")).replace("/", " ").replace("!", "").split()
-)
+_WHOLE_TABLE = " ".join((*_NAMES.values(), *_PATHS.values(), ".env"))
+_ALL_NAMES = frozenset(_WHOLE_TABLE.replace("/", " ").replace("!", "").split())
 _KEY_ENDINGS = (".key", ".p8", ".p12", ".pfx", ".ppk", ".kdbx", ".jks", ".keystore")
 RENAMED = ".from-sandbox"
 """The ending of a protected file that a command in the sandbox created: its name means nothing to programs."""
@@ -133,7 +132,7 @@ _PARTS_OF_SECRETS = late_pattern(
 )
 # Words in names of files that are meant to be published.
 _HARMLESS = frozenset(
-    ("example", "examples", "sample", "template", "tmpl", "tpl", "dist", "schema", "pub", "enc", "md", "lock")
+    ["example", "examples", "sample", "template", "tmpl", "tpl", "dist", "schema", "pub", "enc", "md", "lock"]
 )
 _CODE = (
     *(".py", ".pyi", ".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".go", ".rs", ".java", ".kt", ".rb", ".php", ".c"),
@@ -382,9 +381,7 @@ def _table(reasons: Iterable[str]) -> Table:
 
 _WRITTEN = _table(why for why in _NAMES if why != SECRET)
 _SECRETS = _table([SECRET])
-_BEGINNINGS = tuple(
-    sorted({".", "ssh_host_", *(name for name in (*_WRITTEN, *_SECRETS, *map(str.lower, _INSTRUCTIONS)))})
-)
+_BEGINNINGS = (".", "ssh_host_", *_WRITTEN, *_SECRETS, *map(str.lower, _INSTRUCTIONS))
 _OTHER_FORMS = late_pattern(r"[~*?\[:]|[^!-}]")
 
 

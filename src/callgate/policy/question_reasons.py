@@ -4,21 +4,127 @@ suggested only after a test shows that it allows the call."""
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from os.path import expanduser
+from posixpath import dirname
 
 from callgate import shell
 from callgate.core.ports import Case
 from callgate.policy.call_grants import Grants
-from callgate.policy.choices import choices_for
+from callgate.policy.entries import RuleLine
 from callgate.policy.path_patterns import literal, named_below
+from callgate.policy.placement import why_outside
 from callgate.policy.rule_contents import CommandContent
-from callgate.policy.rules import Rule, make_rule
+from callgate.policy.rule_fields import written
+from callgate.policy.rules import Rule, make_rule, sure_server
 from callgate.policy.shorten import brief
-from callgate.policy.subjects import PathAccess
-from callgate.policy.well_known import AGENTS, READING, WRITING
-from callgate.words.decisions import Origin
+from callgate.policy.subjects import PathAccess, Subject
+from callgate.policy.well_known import AGENTS, COMMANDS, OUTSIDE, READING, WRITING
+from callgate.words.decisions import Choice, Origin, Pattern
 from callgate.words.late_pattern import late_pattern
-from callgate.words.noun import noun
 from callgate.words.resolved_path import ResolvedPath
+
+_WORD = late_pattern(r"[A-Za-z][A-Za-z0-9_.:+-]*")
+_FIELD_NAME = late_pattern(r"\w+")
+_SPECIAL = late_pattern(r"[*,\\]")
+_ESCAPED = r"\\\g<0>"
+_LONGEST_VALUE = 60
+_MOST_FIELDS = 3
+_RULE_PATH = late_pattern(r"[\w .,+@=#%()-]+(?:/[\w .,+@=#%()-]+)*")
+"""Matches a path without characters that are special in a path rule."""
+
+
+def choices_for(case: Case) -> tuple[Choice, ...]:
+    """Return the choices for the answer "always", narrowest first.
+
+    The first choice is a rule on exactly these arguments. It is followed by the choices of the tool. If the tool has
+    none, choices are derived from the call: prefix of a command, file and folder, host, agent, single arguments, the
+    whole tool, the whole MCP server.
+    """
+    subject = Subject(case, root=case.root or case.resolve_path(".").resolved, home=expanduser("~"))
+    is_command = "command" in subject.declared.kinds
+    label = "exactly this command" if is_command else "exactly these arguments"
+    if why_outside(subject):
+        label = f"{label}, outside the sandbox"
+        exact = Choice(label, Pattern("exact", case.arguments_hash), f"{OUTSIDE}({label})", OUTSIDE)
+        prefixes = _commands(subject, OUTSIDE)
+        return exact, *(replace(each, label=f"{each.label}, outside the sandbox", tool=OUTSIDE) for each in prefixes)
+    exact = Choice(label, Pattern("exact", case.arguments_hash), f"{case.name}({label})")
+    own = case.traits.choices_for_always
+    return (exact, *(_usual(subject) if own is None else own))
+
+
+def _usual(subject: Subject) -> tuple[Choice, ...]:
+    """Return the choices derived from the call. For a tool that runs commands the whole tool is never offered: users
+    must write such a rule themselves."""
+    if "command" in subject.declared.kinds:
+        return _commands(subject)
+    if subject.case.traits.judged_as and not subject.declares_paths:
+        return ()  # the call is judged as another tool, but has its own arguments
+    return (*_narrow(subject), *_whole(subject.case))
+
+
+def _narrow(subject: Subject) -> tuple[Choice, ...]:
+    name = subject.case.name
+    if subject.host is not None and "address" in subject.declared.kinds:
+        return (_by_rule(f"every page of {subject.host}", name, f"domain:{subject.host}"),)
+    if subject.declared.agent is not None:
+        kind = subject.declared.agent
+        return (_by_rule(f"agents of type {kind}", name, kind),) if _WORD.fullmatch(kind) else ()
+    return _files(subject) if subject.declares_paths else _fields(subject.case)
+
+
+def _whole(case: Case) -> Iterator[Choice]:
+    yield Choice(f"every call of {case.name}", rule=case.name)
+    server = case.traits.server or sure_server(case.name)
+    if server:
+        whole = f"mcp__{server}"
+        yield Choice(f"every tool of the server {server}", rule=whole, tool=whole)
+
+
+def _by_rule(label: str, tool: str, content: str) -> Choice:
+    return Choice(label, Pattern("rule", content), f"{tool}({content})")
+
+
+def _commands(subject: Subject, tool: str = COMMANDS) -> tuple[Choice, ...]:
+    """Return a choice with the prefix of the command; empty if there is no prefix that allows the command but no
+    other programs."""
+    analysis = subject.analysis
+    if analysis is None or subject.not_granted is not None:
+        return ()
+    prefix = shell.prefix_of(analysis)
+    if prefix is None:
+        return ()
+    field = subject.declared.names.get("command", ("",))[0]
+    rule = f"{tool}({prefix}:*)"
+    return (Choice(f"commands that start with {prefix}", Pattern("prefix", prefix, field), rule),)
+
+
+def _files(subject: Subject) -> tuple[Choice, ...]:
+    """Return choices for the file and its folder. Return no choices if the call has several files, or if the file is
+    outside the workspace or reached through a link."""
+    case, accesses = subject.case, subject.accesses
+    if len(accesses) != 1 or not accesses[0].path.inside or len(accesses[0].path.hops) > 1:
+        return ()
+    root = case.resolve_path(".").resolved.rstrip("/") + "/"
+    path = accesses[0].path.resolved.removeprefix(root)
+    if not _RULE_PATH.fullmatch(path) or path.startswith(" ") or path.endswith(" "):
+        return ()
+    folder = dirname(path)
+    file = _by_rule(f"{case.name} of {path}", case.name, named_below(path))
+    if not folder:
+        return (file,)
+    return file, _by_rule(f"{case.name} of every file in {folder}/", case.name, f"{named_below(folder)}/**")
+
+
+def _fields(case: Case) -> tuple[Choice, ...]:
+    """Return one choice for each short argument; empty if the call has only one argument."""
+    found: list[Choice] = []
+    for name, value in case.arguments.items() if len(case.arguments) > 1 else ():
+        text = written(value)
+        if text is not None and len(text) <= _LONGEST_VALUE and _FIELD_NAME.fullmatch(name):
+            found.append(_by_rule(f"calls with {name} {text}", case.name, f"{name}={_SPECIAL.sub(_ESCAPED, text)}"))
+    return tuple(found[:_MOST_FIELDS])
+
 
 _MOST_RUNS = 6
 _MOST_RULES = 3
@@ -29,25 +135,18 @@ _NO_RULE = "no rule covers"
 _YOURS = Origin("user")
 
 
-@noun
-class Guard:
-    """A deny or ask rule that a command of unknown effect may bypass."""
+def why_not_allowed(grants: Grants, guard: Rule | None = None) -> str:
+    """Return why a call with side effects is not allowed, and which rules would allow it.
 
-    rule: Rule
-
-    def __str__(self) -> str:
-        return f"{self.rule.text} {'denies some calls' if self.rule.effect == 'deny' else 'asks about some calls'}"
-
-
-def why_not_allowed(grants: Grants, guard: Guard | None = None) -> str:
-    """Return why a call with side effects is not allowed, and which rules would allow it."""
+    guard  a deny or ask rule that a command of unknown effect may bypass
+    """
     subject = grants.subject
     if subject.declared.command is not None or "command" in subject.declared.kinds:
         return _about_command(grants, guard)
     if subject.edits_files and any(access.way != "read" for access in subject.accesses):
         return _about_files(grants)
-    if subject.agent is not None:
-        kind = brief(subject.agent, 60)
+    if subject.declared.agent is not None:
+        kind = brief(subject.declared.agent, 60)
         rules = [as_offered(f"{AGENTS}({kind})", subject.case)]
         return f"no rule covers starting an agent of type {kind}{_listed(rules) if _all_allow(rules, grants) else ''}"
     name = subject.case.name
@@ -84,7 +183,7 @@ def what_would_run(grants: Grants) -> str:
 # ---- commands -----------------------------------------------------------------------------------------------------
 
 
-def _about_command(grants: Grants, guard: Guard | None) -> str:
+def _about_command(grants: Grants, guard: Rule | None) -> str:
     analysis = grants.subject.analysis
     if analysis is None:
         return f"no rule covers the call: {grants.subject.declared.fault or 'its command is missing'}"
@@ -92,7 +191,8 @@ def _about_command(grants: Grants, guard: Guard | None) -> str:
     whole = next((rule for rule in _living(grants) if rule.content is None), None)
     if whole is not None and guard is not None and grants.guarded is not None:
         unclear = f"it is unclear whether that rule applies here: {grants.guarded}"
-        return f"{whole.text} allows the call, but {guard}, and {unclear}{would}"
+        acts = "denies" if guard.effect == "deny" else "asks about"
+        return f"{whole.text} allows the call, but {guard.text} {acts} some calls, and {unclear}{would}"
     if whole is not None:
         return f"{whole.text} does not cover this: {grants.why_not(whole)}{would}"
     if analysis.fault is not None:
@@ -211,7 +311,7 @@ def _listed(texts: Sequence[str]) -> str:
 def _all_allow(texts: Sequence[str], grants: Grants) -> bool:
     subject = grants.subject
     try:
-        made = [make_rule("allow", text, _YOURS, root=subject.root, home=subject.home) for text in texts]
+        made = [make_rule(RuleLine("allow", text, _YOURS), root=subject.root, home=subject.home) for text in texts]
     except ValueError:
         return False
     return bool(made) and replace(grants, rules=(*grants.rules, *made)).by() is not None

@@ -83,9 +83,8 @@ class PathContent:
     def against(self, subject: Subject) -> str | None:
         for access in self._meant(subject):
             place = access.path
-            if self.pattern.may_match(place) or (
-                place.kind == "folder" and self.pattern.may_match(_something_in(place))
-            ):
+            inner = (_something_in(place),) if place.kind == "folder" else ()
+            if any(map(self.pattern.may_match, (place, *inner))):
                 return f"the call {access.way}s {place.spelled}"
             for spelled in spellings(place.hops[0], self.pattern):
                 guessed = subject.case.resolve_path(spelled)
@@ -168,12 +167,13 @@ class AgentContent:
     pattern: Wild
 
     def against(self, subject: Subject) -> str | None:
-        if subject.agent is None:
-            return None if subject.declared.fault is None else "the agent type of the call is unknown"
-        return f"the call starts an agent of type {subject.agent}" if self.pattern.fits(subject.agent) else None
+        agent, fault = subject.declared.agent, subject.declared.fault
+        if agent is None:
+            return None if fault is None else "the agent type of the call is unknown"
+        return f"the call starts an agent of type {agent}" if self.pattern.fits(agent) else None
 
     def covers(self, subject: Subject) -> bool:
-        return subject.agent is not None and self.pattern.fits(subject.agent)
+        return subject.declared.agent is not None and self.pattern.fits(subject.declared.agent)
 
     def tried(self, text: str, effect: Effect, *, root: str, home: str) -> bool:
         return self.pattern.fits(text)
@@ -202,11 +202,8 @@ class ExactArguments:
     hashed: str
 
     def against(self, subject: Subject) -> str | None:
-        return (
-            "the arguments are equal to the remembered arguments"
-            if subject.case.arguments_hash == self.hashed
-            else None
-        )
+        same = subject.case.arguments_hash == self.hashed
+        return "the arguments are equal to the remembered arguments" if same else None
 
     def covers(self, subject: Subject) -> bool:
         same = subject.case.arguments_hash == self.hashed

@@ -95,9 +95,7 @@ def _value(content: str, at: int) -> tuple[Wild, int]:
         parts[-1] += blanks
         blanks = ""
         if escaped is not None and escaped not in ("*", ",", "\\"):
-            raise ValueError(
-                f"a backslash is allowed only before *, a comma or a backslash, at character {token.start() + 1}"
-            )
+            raise ValueError(f"a backslash may only escape *, a comma or a backslash, at character {token.start() + 1}")
         if text == "*":
             parts.append("")
         else:

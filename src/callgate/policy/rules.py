@@ -8,13 +8,26 @@ between the first ``(`` and the last character, which must be ``)``; parentheses
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import cast, get_args
 
+from callgate import shell
 from callgate.policy.entries import IN_REPOSITORY, REACHES_OUTSIDE, Layer, RuleLine, SettingsFault
-from callgate.policy.rule_contents import Content, PathContent, RuleContent, parse_content
+from callgate.policy.path_patterns import parse_path_pattern
+from callgate.policy.rule_contents import (
+    READS,
+    WRITES,
+    CommandContent,
+    Content,
+    ExactArguments,
+    PathContent,
+    RuleContent,
+    UnreadableContent,
+    parse_content,
+)
 from callgate.policy.subjects import Subject
-from callgate.policy.well_known import known, meant_by
-from callgate.words.decisions import Effect, Origin
+from callgate.policy.well_known import OUTSIDE, known, meant_by
+from callgate.words.decisions import ApprovalPolicy, Effect, Origin, Pattern
 from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
 from callgate.words.resolved_path import ResolvedPath
@@ -42,10 +55,8 @@ def parse_rule(text: str) -> tuple[str, str | None]:
     if rest[0] != "(":
         raise ValueError(f"{rest[0]!r} is not allowed in the name of a tool, at character {at}")
     if rest[-1] != ")":
-        missing = (
-            "the closing bracket is missing" if ")" not in rest else "text after the closing bracket is not allowed"
-        )
-        raise ValueError(f"{missing}, at character {len(text)}")
+        wrong = "the closing bracket is missing" if ")" not in rest else "there is text after the closing bracket"
+        raise ValueError(f"{wrong}, at character {len(text)}")
     if not rest[1:-1].strip():
         raise ValueError(f"the brackets are empty; write {tool} for every call of it, at character {at}")
     if tool in ("*", "mcp__*"):
@@ -119,22 +130,11 @@ class Rule:
         return self.content is None or self.content.covers(subject)
 
 
-def make_rule(
-    effect: Effect,
-    text: str,
-    origin: Origin,
-    *,
-    root: str,
-    home: str,
-    expires_at: float | None = None,
-    note: str | None = None,
-) -> Rule:
+def make_rule(line: RuleLine, *, root: str, home: str) -> Rule:
     """Compile a rule. Raise ValueError with the position in the text if the rule is invalid."""
-    tool, inside = parse_rule(text)
-    if effect == "allow" and tool in ("*", "mcp__*"):
-        raise ValueError(
-            f"an allow rule must name a tool or server; {tool} is possible only in deny and ask rules, at character 1"
-        )
+    tool, inside = parse_rule(line.text)
+    if line.effect == "allow" and tool in ("*", "mcp__*"):
+        raise ValueError(f"{tool} is possible only in deny and ask rules: name a tool or a server, at character 1")
     content = None
     if inside is not None and not (known(tool).content == "command" and inside.strip() == "*"):
         try:
@@ -144,16 +144,16 @@ def make_rule(
                 raise ValueError(f"names of tools must be exact: write {meant}, at character 1") from error
             raise ValueError(_moved(str(error), len(tool) + 1)) from error
     return Rule(
-        effect=effect,
-        text=text,
+        effect=line.effect,
+        text=line.text,
         tool=tool,
-        origin=origin,
+        origin=line.origin,
         content=content,
-        expires_at=expires_at,
-        note=note,
+        expires_at=line.expires_at,
+        note=line.note,
         server=server_of(tool),
         kind=known(tool).kind,
-        reaches=origin.layer in REACHES_OUTSIDE,
+        reaches=line.origin.layer in REACHES_OUTSIDE,
     )
 
 
@@ -271,7 +271,7 @@ def _compiled(line: RuleLine, root: str, home: str) -> Rule | SettingsFault:
     if origin.layer not in _LAYERS:
         return SettingsFault(f"the rule {text} comes from {origin.layer!r}, which is not a layer of settings", origin)
     try:
-        rule = make_rule(line.effect, text, origin, root=root, home=home, expires_at=line.expires_at, note=line.note)
+        rule = make_rule(line, root=root, home=home)
     except ValueError as error:
         return SettingsFault(f"the {line.effect} rule {text} is invalid: {error}", origin)
     for wanted, examples in (("match", line.match), ("not_match", line.not_match)):
@@ -282,9 +282,7 @@ def _compiled(line: RuleLine, root: str, home: str) -> Rule | SettingsFault:
                 return SettingsFault(f"a self-test of {text} is invalid: {wanted} {example!r}: {error}", origin)
             if covered is not (wanted == "match"):
                 says = "covers" if covered else "does not cover"
-                return SettingsFault(
-                    f"a self-test of {text} fails: {wanted} {example!r}, but the rule {says} it", origin
-                )
+                return SettingsFault(f"a self-test of {text} fails: {wanted} {example!r}: the rule {says} it", origin)
     return rule
 
 
@@ -293,3 +291,88 @@ def _tried(rule: Rule, example: str, root: str, home: str) -> bool:
     if rule.content is None:
         return rule.names(example) if rule.effect != "allow" else rule.names_surely(example)
     return cast(RuleContent, rule.content).tried(example, rule.effect, root=root, home=home)
+
+
+_GLOB = late_pattern(r"\\(.)|\*+|\?|\[!?(.)[^\]]*\]")
+
+
+@lru_cache(maxsize=1024)
+def as_rule(policy: ApprovalPolicy, root: str, home: str) -> Rule:
+    """Return a remembered answer as a rule.
+
+    The rule applies to the tool that the answer names; an answer on Outside applies to every tool with a command. A
+    deny or ask answer on Edit or Read applies to every tool that edits or reads. Outside the workspace an answer
+    allows only the arguments, command or path that it contains literally. An answer with an unreadable pattern allows
+    nothing; as deny or ask it matches every call of the tool.
+    """
+    pattern = policy.pattern
+    try:
+        content = None if pattern is None else _content(policy.tool, pattern, root, home)
+    except ValueError as error:
+        content = UnreadableContent(str(error))
+    one_command = isinstance(content, CommandContent) and content.pattern.kind == "exact"
+    # a path relative to the root is never outside
+    reaches = one_command or isinstance(content, ExactArguments | PathContent)
+    return Rule(
+        effect=policy.effect,
+        text=describe(policy),
+        tool=policy.tool,
+        origin=Origin(policy.scope),
+        content=content,
+        expires_at=policy.expires_at,
+        note=policy.note,
+        server=server_of(policy.tool),
+        kind="" if policy.effect == "allow" and policy.tool != OUTSIDE else known(policy.tool).kind,
+        reaches=reaches,
+    )
+
+
+def _content(tool: str, pattern: Pattern, root: str, home: str) -> Content:
+    if pattern.kind == "exact":
+        return ExactArguments(pattern.value)
+    if pattern.kind == "prefix":
+        return CommandContent(shell.parse_pattern(f"{pattern.value.strip()}:*"), pattern.field)
+    if pattern.kind == "glob":
+        anchored = pattern.value if pattern.value.startswith(("/", "~/")) else f"/{pattern.value}"
+        return PathContent(parse_path_pattern(anchored, root=root, home=home), READS | WRITES, pattern.field)
+    return parse_content(tool, pattern.value, root=root, home=home)
+
+
+def describe(policy: ApprovalPolicy) -> str:
+    """Return the name of a remembered answer, as in ``Decision.by``."""
+    return f"policy {policy.effect} {policy.covers} [{policy.scope}]"
+
+
+def why_not_narrower(before: ApprovalPolicy, after: ApprovalPolicy, *, root: str, home: str) -> str | None:
+    """Return why the new pattern is not narrower than the old pattern, or None. Only one example of each pattern is
+    tested, so None is not a proof."""
+    if before.pattern is None or after.pattern is None:
+        return None if after.pattern is not None else "it applies to every call"
+    old, new = (as_rule(each, root, home).content for each in (before, after))
+    if isinstance(old, ExactArguments):
+        return "it already covers only one call"
+    if isinstance(old, UnreadableContent) or isinstance(new, ExactArguments | UnreadableContent):
+        return None  # they cannot be compared
+    inner, outer = (_example(each.tool, cast(Pattern, each.pattern)) for each in (after, before))
+
+    def covers(content: object, text: str) -> bool:
+        try:
+            return cast(RuleContent, content).tried(text, before.effect, root=root, home=home)
+        except ValueError:
+            return False
+
+    if covers(new, inner) and not covers(old, inner):
+        return f"it would cover {inner!r}, which the answer does not cover"
+    return f"it still covers {outer!r}" if covers(old, outer) and covers(new, outer) else None
+
+
+def _example(tool: str, pattern: Pattern) -> str:
+    """Return the content of an example call that the pattern should cover, in the form used by self-tests."""
+    text = pattern.value
+    content = known(tool).content
+    if content == "command":
+        return text.removesuffix(":*").replace("*", "x")
+    if content == "path":
+        text = text[1:] if text.startswith("//") else text.lstrip("/")
+        return _GLOB.sub(lambda found: found[1] or found[2] or "x", text)
+    return (text.removeprefix("domain:") if content == "address" else text).replace("*", "x")

@@ -1,12 +1,10 @@
 """Builds the sandbox of a workspace: its profile, from the table of protected places and the rules, and its proxy."""
 
 import os
-import shutil
 import sys
-import tempfile
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -16,17 +14,20 @@ from callgate.host.sandbox.proven_sandbox import ProvenSandbox
 from callgate.host.sandbox.reviewed_files import ReviewedFiles
 from callgate.host.sandbox.sandbox import Sandbox, SandboxRefused, private_folder
 from callgate.policy.entries import RuleLine
-from callgate.policy.program_places import places_of_programs
 from callgate.policy.protected import held_names, protected_names, protection, secrets_of
 from callgate.policy.rule_contents import HostContent, PathContent
 from callgate.policy.rules import Rule, Rulebook, path_rules
 from callgate.policy.sandbox_proofs import Proofs
 from callgate.policy.subjects import Way
-from callgate.policy.workspace_survey import CreatedFiles, Place, Treatment, WorkspaceSurvey
+from callgate.policy.workspace_survey import Place, Treatment, WorkspaceSurvey, watch_created
 from callgate.words.resolved_path import ResolvedPath
 
 if TYPE_CHECKING:
     from callgate.host.sandbox.proxy import HostProxy
+
+from contextlib import suppress
+
+from callgate.host.sandbox.sandbox import EMPTY_INSIDE, places_in_empty_folders
 
 # ---- the profile ----------------------------------------------------------------------------------------------------
 
@@ -59,7 +60,6 @@ def profile_for(
     *,
     private: str = "",
     scratch: str = "",
-    writable: tuple[str, ...] = (),
     survey: WorkspaceSurvey | None = None,
     path: str = "",
 ) -> Profile:
@@ -84,13 +84,13 @@ def profile_for(
             kept.add(os.path.realpath(place))
         else:
             kept.add(_whole(place, root))
-    beside = _secrets_in(os.path.dirname(private)) if private else []
+    above = os.path.dirname(private)
+    beside = [f"{above}/{name}" for name in protected_names(secret=True)] if private else []
     secret = [place for place, each in found.items() if each.treatment != "kept"]
     hidden = (*secrets_of(home), *secret, *((private, *beside) if private else ()))
     unreadable = {os.path.realpath(place) for place in hidden if os.path.exists(place)}
     return Profile(
         root=root,
-        writable=writable,
         read_only=tuple(sorted(kept - reserved)),
         reserved=tuple(sorted(reserved)),
         unreadable=tuple(sorted(unreadable)),
@@ -114,10 +114,6 @@ def _own_code(root: str) -> Iterator[str]:
     for place in (sys.prefix, os.path.dirname(sys.executable)):
         if place.startswith(f"{root}/"):
             yield f"{root}/{place.removeprefix(f'{root}/').partition('/')[0]}"
-
-
-def _secrets_in(folder: str) -> list[str]:
-    return [f"{folder}/{name}" for name in protected_names(secret=True)]
 
 
 def _is_allowed(path: str, allows: Sequence[PathContent]) -> bool:
@@ -157,7 +153,6 @@ def workspace_sandbox(
     book = Rulebook.of(rules, root=str(root), home=str(home))
     denied = (*book.denies, *(rule for other in others for rule in other.denies))
     denies, allows = ([content for _, content in path_rules(rules)] for rules in (denied, book.allows))
-    scratch = _Scratch(proofs.folder)
 
     survey = survey_of(str(root), denies=denies, allows=allows)
     surveys = {str(root): survey}
@@ -166,23 +161,19 @@ def workspace_sandbox(
     def profile_of(folder: str) -> Profile:
         if folder not in surveys:
             surveys[folder] = survey_of(folder, denies=denies, allows=allows)
-        return profile_for(
-            folder, str(home), private=str(proofs.folder()), scratch=scratch.folder(), survey=surveys[folder], path=path
-        )
+        own, survey = str(proofs.folder()), surveys[folder]
+        return profile_for(folder, str(home), private=own, scratch=proofs.scratch(), survey=survey, path=path)
 
     lock = Lock()
 
     def profile() -> Profile:
         with lock:
-            return whole_profile()
-
-    def whole_profile() -> Profile:
-        found = profile_of(str(root))
-        for other in others:
-            if _is_writable(other.root, found):
-                inner = profile_of(other.root)
-                found = replace(inner, unreadable=tuple(sorted({*inner.unreadable, *found.unreadable})))
-        return found
+            found = profile_of(str(root))
+            for other in others:
+                if _is_writable(other.root, found):
+                    inner = profile_of(other.root)
+                    found = replace(inner, unreadable=tuple(sorted({*inner.unreadable, *found.unreadable})))
+            return found
 
     files = ReviewedFiles(str(root), private_folder(data))
     return ProvenSandbox(
@@ -191,7 +182,7 @@ def workspace_sandbox(
         hosts,
         lambda found: _proxy_for(found, hosts, denied),
         files=files,
-        created=CreatedFiles(survey, lock).watch,
+        created=partial(watch_created, survey, lock),
         for_many=proofs.test_for_many_places,
         report=report,
     )
@@ -216,15 +207,42 @@ def _proxy_for(sandbox: Sandbox, hosts: Sequence[str], denies: Sequence[Rule]) -
     return HostProxy(proxy_rules(hosts, denied))
 
 
-class _Scratch:
-    """A temporary folder. It is created at its first use, and removed with this object or at exit."""
+_OF_THE_SYSTEM = frozenset(("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/sbin"))
+_ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
+_BESIDE = ("lib", "lib64", "libexec", "share", "include")  # what programs in ``bin`` read
+_MOST_LINKS = 1_000
 
-    def __init__(self, parent: Callable[[], Path]) -> None:
-        self._parent = parent  # not in a folder that commands can write to
-        self._made = ""
 
-    def folder(self) -> str:
-        if not self._made:
-            self._made = os.path.realpath(tempfile.mkdtemp(prefix="tmp-", dir=self._parent()))
-            weakref.finalize(self, shutil.rmtree, self._made, ignore_errors=True)
-        return self._made
+def places_of_programs(path: str, root: str) -> set[str]:
+    """Return the folders that are empty inside the sandbox (such as folders below ``/tmp``) and contain programs on
+    PATH or targets of links on PATH. Folders in the workspace are omitted, because they are visible inside the
+    sandbox."""
+    found: set[str] = set()
+    for entry in map(os.path.normpath, path.split(":")):
+        if os.path.isabs(entry) and entry not in _OF_THE_SYSTEM:
+            # A folder that is reached over a link in an empty folder is bound at its own path too.
+            spelled = [entry] if entry.startswith(tuple(f"{each}/" for each in EMPTY_INSIDE)) else []
+            for folder in (*spelled, *places_in_empty_folders(entry, *_targets(entry))):
+                found.update(_needed_folders(folder))
+    return {place for place in found if not f"{place}/".startswith(f"{root}/") and os.path.isdir(place)}
+
+
+def _targets(folder: str) -> list[str]:
+    """Return the folders that contain the targets of links in a folder."""
+    found: list[str] = []
+    with suppress(OSError), os.scandir(folder) as listed:
+        for entry in listed:
+            if len(found) < _MOST_LINKS and entry.is_symlink():
+                found.append(os.path.dirname(os.path.realpath(entry.path)))
+    return found
+
+
+def _needed_folders(folder: str) -> list[str]:
+    """Return the folders that the programs in a folder need. For an environment of Python or Node this is the folder
+    of the environment. For other programs these are their folder and the folders beside it that the programs read."""
+    above, name = os.path.split(folder)
+    if above in EMPTY_INSIDE:
+        return [folder]
+    if name == ".bin" or any(os.path.exists(os.path.join(above, each)) for each in _ENVIRONMENTS):
+        return [above]
+    return [folder, *(os.path.join(above, each) for each in _BESIDE)] if name in ("bin", "sbin") else [folder]

@@ -48,18 +48,25 @@ class Proofs:
         self._own = private_folder(data)
         self._file = self._own / "proof.json"
         self._folder: Path | None = None
+        self._scratch = ""
 
     def folder(self) -> Path:
         """Return the sandbox's own folder. If nothing can be written in the data folder, return a temporary folder,
         which is removed with this object."""
         if self._folder is None:
-            self._folder = self._own if _is_usable(self._own) else self._temporary()
+            self._folder = self._own if _is_usable(self._own) else Path(self._temporary("callgate-sandbox-"))
         return self._folder
 
-    def _temporary(self) -> Path:
-        made = os.path.realpath(tempfile.mkdtemp(prefix="callgate-sandbox-"))
+    def scratch(self) -> str:
+        """Return the temporary folder of commands. It is below the sandbox's own folder, where commands cannot replace
+        it, and is removed with this object."""
+        self._scratch = self._scratch or self._temporary("tmp-", self.folder())
+        return self._scratch
+
+    def _temporary(self, prefix: str, parent: Path | None = None) -> str:
+        made = os.path.realpath(tempfile.mkdtemp(prefix=prefix, dir=parent))
         weakref.finalize(self, shutil.rmtree, made, ignore_errors=True)
-        return Path(made)
+        return made
 
     def kept(self) -> tuple[Proof, ...] | None:
         """Return the valid proofs; None if no proof is valid or the file cannot be read."""

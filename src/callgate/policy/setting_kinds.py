@@ -196,9 +196,7 @@ DOLLARS = Kind("a number above 0, in dollars", _number(0, LARGEST_COUNT, above=T
 NUMBER = Kind("a number from 0 to 2", _number(0, 2))
 DURATION = Kind('seconds, or a text such as "90s", "5m", "2h" or "30d"', read_duration)
 INTERVAL = Kind('at least 1 second, or a text such as "90s" or "5m"; 0 means never', _read_interval)
-MOMENT = Kind(
-    'a date or time (UTC by default), or a duration such as "30d" after the last change of the file', read_moment
-)
+MOMENT = Kind('a date or time (UTC by default), or a duration such as "30d" after the change of the file', read_moment)
 COLUMNS = Kind("a whole number from 0 to 20", _only(int, lambda value: 0 <= value <= 20))
 EXPRESSION = Kind("a regular expression", _read_expression)
 CALLABLE = Kind("module:function", _only(str, _CALLABLE.fullmatch))

@@ -22,7 +22,7 @@ from callgate.words.modes import Mode
 from callgate.words.noun import noun
 
 T = TypeVar("T")
-RepositoryUse = Literal["stricter", "trusted", "trusted, no note"]
+RepositoryUse = Literal["stricter", "trusted", "unreported"]
 VariableUse = Literal["value", "tightens", "overrides"]
 
 
@@ -38,7 +38,8 @@ class Setting:
     """The field of ``SettingValues``; empty for a row of ``TABLE_ROWS``."""
     repository: RepositoryUse = "stricter"
     """Determines which values from files of a repository are used: values that are stricter than all others, or, if
-    the repository is trusted, values of settings that the user has not set. A note names ignored values."""
+    the repository is trusted, values of settings that the user has not set. A note names ignored values, except with
+    "unreported"."""
     variable: str = ""
     variable_use: VariableUse = "value"
     """Determines how the value of the variable is used: it overrides the settings files, it is used only if it is
@@ -68,14 +69,9 @@ class SettingValues:
         variable="CALLGATE_MODE",
         variable_use="tightens",
     )
-    questions_deadline: float | None = setting(
-        kinds.DURATION, _CALLS.patience, "The time until an unanswered question is denied. Default: no limit."
-    )
+    questions_deadline: float | None = setting(kinds.DURATION, _CALLS.patience, "The time until a question is denied.")
     questions_notify: str | None = setting(
-        kinds.TEXT,
-        None,
-        "A command that runs when a question is open and no user is at the terminal.",
-        repository="trusted",
+        kinds.TEXT, None, "A command that runs when a question is open and the user is away.", repository="trusted"
     )
     limits_denials_in_a_row: int = setting(
         kinds.COUNT, _LOOP.denials_in_a_row, "The number of consecutive denials after which the agent pauses."
@@ -84,52 +80,33 @@ class SettingValues:
         kinds.COUNT, _LOOP.denials, "The number of denials in a session after which the agent pauses."
     )
     limits_max_concurrency: int = setting(
-        kinds.COUNT,
-        _CALLS.max_concurrency,
-        "The maximum number of calls of one message that run at the same time.",
-        variable="CALLGATE_MAX_CONCURRENCY",
+        kinds.COUNT, _CALLS.max_concurrency, "Calls that run at the same time.", variable="CALLGATE_MAX_CONCURRENCY"
     )
-    limits_max_turns: int | None = setting(
-        kinds.COUNT, _LOOP.max_turns, "The maximum number of turns for a prompt. Default: no limit."
-    )
+    limits_max_turns: int | None = setting(kinds.COUNT, _LOOP.max_turns, "The maximum number of turns for a prompt.")
     limits_max_tool_calls: int | None = setting(
-        kinds.COUNT, _LOOP.max_tool_calls, "The maximum number of tool calls for a prompt. Default: no limit."
+        kinds.COUNT, _LOOP.max_tool_calls, "The maximum number of tool calls for a prompt."
     )
     limits_max_failures: int | None = setting(
-        kinds.COUNT,
-        _LOOP.max_failures,
-        "The number of consecutive failures of one tool after which a run ends. Default: no limit.",
+        kinds.COUNT, _LOOP.max_failures, "The number of consecutive failures of one tool after which a run ends."
     )
     limits_max_output_tokens: int | None = setting(
         kinds.TOKENS, _LOOP.max_output_tokens, "The maximum number of tokens that the model writes for a prompt."
     )
-    limits_max_seconds: float | None = setting(
-        kinds.DURATION, _LOOP.max_seconds, "The maximum time for a prompt. Default: no limit."
-    )
+    limits_max_seconds: float | None = setting(kinds.DURATION, _LOOP.max_seconds, "The maximum time for a prompt.")
     limits_max_cost: float | None = setting(
         kinds.DOLLARS, _LOOP.max_cost, "The highest cost of a session: a request that could exceed it is not sent."
     )
-    limits_warn_cost: float | None = setting(
-        kinds.DOLLARS, _LOOP.warn_cost, "The cost of a session at which a warning is shown once."
-    )
+    limits_warn_cost: float | None = setting(kinds.DOLLARS, _LOOP.warn_cost, "The cost at which one warning is shown.")
     limits_background_after: float | None = setting(
-        kinds.DURATION,
-        None,
-        "The time after which a command continues in the background. Default: only its timeout applies.",
+        kinds.DURATION, None, "The time after which a command continues in the background."
     )
-    sandbox_auto_allow: bool = setting(
-        kinds.FLAG, True, "Whether a command in a proven sandbox runs without a question."
-    )
-    sandbox_disabled: bool = setting(
-        kinds.FLAG, False, "Whether commands run without the sandbox. A repository cannot set it."
-    )
-    sandbox_allow_hosts: tuple[str, ...] = setting(
-        kinds.HOSTS, (), "Hosts that commands in the sandbox may reach. Default: none."
-    )
+    sandbox_auto_allow: bool = setting(kinds.FLAG, True, "Whether commands in a proven sandbox need no question.")
+    sandbox_disabled: bool = setting(kinds.FLAG, False, "Run commands without the sandbox. A repository cannot set it.")
+    sandbox_allow_hosts: tuple[str, ...] = setting(kinds.HOSTS, (), "Hosts that commands in the sandbox may reach.")
     models_default: str | None = setting(
         kinds.TEXT,
         None,
-        "The model that answers, such as anthropic/claude-opus-5-5 or ollama/qwen3.",
+        "The model, such as anthropic/claude-opus-5-5.",
         repository="trusted",
         variable="CALLGATE_MODEL",
     )
@@ -147,9 +124,7 @@ class SettingValues:
         variable="CALLGATE_EFFORT",
         variable_use="overrides",
     )
-    session_compact: bool = setting(
-        kinds.FLAG, True, "Whether the history is compacted automatically before it is too long for the model."
-    )
+    session_compact: bool = setting(kinds.FLAG, True, "Whether a history that is almost too long is compacted.")
     session_title: bool = setting(kinds.FLAG, True, "Whether a cheap model writes a title after the first prompt.")
     tools_search: str = setting(
         kinds.SEARCH,
@@ -164,35 +139,23 @@ class SettingValues:
         kinds.TEXT, None, "A command that prints the status line of the terminal.", repository="trusted"
     )
     statusline_refresh: float = setting(
-        kinds.INTERVAL,
-        0.0,
-        "The interval at which the command of the status line runs again. Default: only after events.",
-        repository="trusted, no note",
+        kinds.INTERVAL, 0.0, "The interval at which the status line is updated without events.", repository="unreported"
     )
     statusline_padding: int = setting(
-        kinds.COLUMNS, 0, "Blank columns at the left of the status line.", repository="trusted, no note"
+        kinds.COLUMNS, 0, "Blank columns before the status line.", repository="unreported"
     )
     tui_editing: Literal["emacs", "vim"] = setting(
         kinds.EDITING, "emacs", "The keys that edit the input line.", repository="trusted"
     )
     tui_theme: str = setting(
-        kinds.THEME,
-        "auto",
-        "The colours of the terminal. auto: chosen by the background, dark if unknown.",
-        repository="trusted, no note",
+        kinds.THEME, "auto", "The colours. auto: chosen by the background of the terminal.", repository="unreported"
     )
-    tui_view: str = setting(
-        kinds.VIEW,
-        "inline",
-        "The view of the terminal. inline: finished output stays in the scrollback; full: uses the whole screen.",
-    )
+    tui_view: str = setting(kinds.VIEW, "inline", "The view. full: the whole screen, without scrollback.")
 
 
 _OWN = "This table is ignored in files of a repository."
 TABLE_ROWS: tuple[Setting, ...] = (
-    Setting(
-        "permissions.allow", kinds.RULES, "Calls that run without a question. Ignored in files of a repository.", ()
-    ),
+    Setting("permissions.allow", kinds.RULES, "Calls without a question. Ignored in files of a repository.", ()),
     Setting("permissions.ask", kinds.RULES, "Calls that always ask the user.", ()),
     Setting("permissions.deny", kinds.RULES, "Calls that are always denied.", ()),
     Setting("permissions.*.rule", kinds.TEXT, "The rule, if it is written as a table."),
@@ -203,16 +166,10 @@ TABLE_ROWS: tuple[Setting, ...] = (
     Setting("hooks.*.command", kinds.TEXT, "A command. A hook has exactly one of command, python and url."),
     Setting("hooks.*.python", kinds.CALLABLE, "A Python callable."),
     Setting("hooks.*.url", kinds.ADDRESS, "A URL that receives a POST request."),
-    Setting(
-        "hooks.*.matcher", kinds.EXPRESSION, "A regular expression for the whole names of tools. Default: all tools."
-    ),
+    Setting("hooks.*.matcher", kinds.EXPRESSION, "A regular expression for whole names of tools. Default: all."),
     Setting("hooks.*.if", kinds.TEXT, "The hook runs only for calls that this rule covers."),
     Setting("hooks.*.timeout", kinds.DURATION, f"The timeout. Default: {HOOK_TIMEOUT:g} seconds."),
-    Setting(
-        "hooks.*.fail_closed",
-        kinds.FLAG,
-        "Whether a timeout, crash or invalid answer of the hook denies the call. Default: false.",
-    ),
+    Setting("hooks.*.fail_closed", kinds.FLAG, "Whether a failure of the hook denies the call. Default: false."),
     Setting("models.options.*.thinking", kinds.THINKING, f"The thinking mode. {_OWN}"),
     Setting("models.options.*.effort", kinds.EFFORT, "The effort of this model; overrides models.effort."),
     Setting("models.options.*.temperature", kinds.NUMBER, "The sampling temperature, for models that support it."),
@@ -267,18 +224,14 @@ class Variable:
 
 _USES = {
     "value": "",
-    "tightens": " The variable can only make the setting stricter.",
-    "overrides": " The variable has the highest priority.",
+    "tightens": " The variable can only tighten it.",
+    "overrides": " The variable overrides all others.",
 }
 VARIABLES: tuple[Variable, ...] = (
     Variable("CALLGATE_CONFIG_DIR", "The folder of your own settings. It must be outside the workspace."),
-    Variable(
-        "CALLGATE_DATA_DIR",
-        "The data folder: sessions, keys, trust and remembered answers. Trust and answers are ignored if the folder is "
-        "in the workspace.",
-    ),
+    Variable("CALLGATE_DATA_DIR", "The data folder. Its trust and answers are ignored if it is in the workspace."),
     *(
-        Variable(row.variable, f"{row.help}{_USES[row.variable_use]}", row.name)
+        Variable(row.variable, row.help + _USES[row.variable_use], row.name)
         for row in VALUE_ROWS.values()
         if row.variable
     ),
@@ -288,9 +241,3 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("CALLGATE_MCP_TOKEN", "The token that clients of callgate mcp serve --http must send."),
     Variable("CALLGATE_DEMO_SPEED", "The speed factor of callgate demo."),
 )
-
-FOR_HOOKS = {
-    "CALLGATE_EVENT": "the event for which a hook runs",
-    "CALLGATE_PROJECT_DIR": "the workspace",
-}
-"""The variables in the environment of hooks."""

@@ -16,33 +16,22 @@ denies every call with these faults as the reason.
 
 import re
 import tomllib
-from collections import defaultdict
+from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeGuard, cast
+from typing import Any, Literal, TypeGuard, cast
 
 from callgate.host.files import read_regular
-from callgate.policy import toml_lines
-from callgate.policy.entries import (
-    EVENTS,
-    IN_REPOSITORY,
-    HookKind,
-    HookLine,
-    KeyLine,
-    Layer,
-    OptionsLine,
-    RuleLine,
-    ServerLine,
-    SettingsFault,
-)
+from callgate.policy.entries import EVENTS, IN_REPOSITORY, HookLine, KeyLine, Layer, NamedLine, RuleLine, SettingsFault
 from callgate.policy.setting_kinds import CHORDS, MOMENT, RULES, TEXT, Kind, read_moment
 from callgate.policy.setting_rows import VALUE_ROWS, Setting, rows_of
 from callgate.policy.shorten import brief
-from callgate.policy.toml_lines import Positions, locate
 from callgate.words.decisions import Effect, Origin
+from callgate.words.late_pattern import late_pattern
 from callgate.words.model import RequestOptions, ServerSettings
 from callgate.words.noun import noun
 
@@ -50,9 +39,82 @@ LARGEST = 128 * 1024
 LONGEST_LINE = 2_000
 """The maximum length of a line. ``tomllib`` takes quadratic time in the number of parts of a dotted key."""
 
+_Keys = tuple[str, ...]
 _EFFECTS: tuple[Effect, ...] = ("allow", "ask", "deny")
-_TARGETS: dict[str, HookKind] = {"command": "command", "python": "python", "url": "http"}
+_TARGETS: Mapping[str, Literal["command", "python", "http"]] = {"command": "command", "python": "python", "url": "http"}
 _FIELDS = {"rule": "text", "expires": "expires_at", "if": "condition"}
+
+# ---- lines of values ------------------------------------------------------------------------------------------------
+# ``tomllib`` reports no lines. Headers and keys are found at the beginning of lines, elements of an array by searching
+# their text from the line of the key. If a value is not found, the line of its parent is used.
+
+KeyPath = tuple[str | int, ...]
+"""The keys and indices that lead to a value: ``("permissions", "deny", 2)``."""
+
+_KEY_NAME = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
+_KEY = rf"{_KEY_NAME}(?:[ \t]*\.[ \t]*{_KEY_NAME})*"
+_STATEMENT = late_pattern(rf"^[ \t]*(?:(\[\[?)[ \t]*({_KEY})[ \t]*\]|({_KEY})[ \t]*=)", re.MULTILINE)
+_LONG_TEXT = late_pattern(r"""("{3}|'{3}).*?\1""", re.DOTALL)
+
+
+@noun
+class Positions:
+    lines: Mapping[KeyPath, int]
+
+    def line_of(self, path: KeyPath) -> int:
+        """Return the line of the key, array element or table header. For a missing path return the line of its
+        nearest existing parent."""
+        while path not in self.lines:
+            path = path[:-1]
+        return self.lines[path]
+
+
+def locate(text: str, tables: Mapping[str, Any]) -> Positions:
+    """Return the positions of the values in a text. ``tables`` is the result of ``tomllib`` for the text."""
+    text = _LONG_TEXT.sub(lambda found: "\n" * found[0].count("\n"), text)
+    starts = [0, *(found.end() for found in re.finditer("\n", text))]
+    lines: dict[KeyPath, int] = {(): 1}
+    lengths: Counter[KeyPath] = Counter()
+    table: KeyPath = ()
+    for found in _STATEMENT.finditer(text):
+        line = bisect_right(starts, found.start())
+        path: KeyPath = () if found[1] else table
+        for name in re.findall(_KEY_NAME, found[2] or found[3]):
+            path = (*path, name.strip("\"'"))
+            lines.setdefault(path, line)
+        if found[1] == "[[":
+            path = (*path, lengths[path])
+            lengths[path[:-1]] += 1
+        if found[1]:
+            table = path
+            lines[path] = line
+    for path, values in _arrays(tables, ()):
+        if path in lines and path not in lengths:
+            at = starts[lines[path] - 1]
+            for index, value in enumerate(values):
+                at = max(at, text.find(_shown_text(value), at))
+                lines[*path, index] = bisect_right(starts, at)
+    return Positions(lines)
+
+
+def _arrays(value: object, path: KeyPath) -> Iterator[tuple[KeyPath, list[object]]]:
+    """Return every array in the tables, except arrays inside arrays."""
+    if isinstance(value, list):
+        yield path, cast(list[object], value)
+    elif isinstance(value, dict):
+        for name, inner in cast(dict[str, object], value).items():
+            yield from _arrays(inner, (*path, name))
+
+
+def _shown_text(value: object) -> str:
+    """Return the first text in the value, in the form in which it probably appears in the file."""
+    if isinstance(value, dict):
+        inner = cast(dict[str, object], value)
+        return _shown_text(inner.get("rule", next(iter(inner.values()), "")))
+    return str(value).split("\n")[0]
+
+
+# ---- the file -------------------------------------------------------------------------------------------------------
 
 
 @noun
@@ -71,8 +133,8 @@ class LayerSettings:
     rules: tuple[RuleLine, ...] = ()
     hooks: tuple[HookLine, ...] = ()
     plain: tuple[SetValue, ...] = ()
-    options: tuple[OptionsLine, ...] = ()
-    servers: tuple[ServerLine, ...] = ()
+    options: tuple[NamedLine[RequestOptions], ...] = ()
+    servers: tuple[NamedLine[ServerSettings], ...] = ()
     keybindings: tuple[KeyLine, ...] = ()
     faults: tuple[SettingsFault, ...] = ()
     sha256: str = ""
@@ -143,9 +205,8 @@ def _parse(data: bytes) -> tuple[dict[str, Any], Positions]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _ParseError(
-            data[: error.start].count(b"\n") + 1, "this line is not UTF-8: save the file as UTF-8"
-        ) from None
+        line = data[: error.start].count(b"\n") + 1
+        raise _ParseError(line, "this line is not UTF-8: save the file as UTF-8") from None
     for number, line in enumerate(text.split("\n"), start=1):
         if len(line) > LONGEST_LINE:
             raise _ParseError(number, f"this line has {len(line)} characters, more than {LONGEST_LINE}: break it up")
@@ -193,7 +254,7 @@ class _FileParser:
 
     def _permissions(self, table: dict[str, Any]) -> None:
         for effect in _EFFECTS:
-            path: toml_lines.Path = ("permissions", effect)
+            path: KeyPath = ("permissions", effect)
             listed = table.get(effect, [])
             if not isinstance(listed, list):
                 self._wrong(path, listed, RULES)
@@ -227,15 +288,13 @@ class _FileParser:
     def _models(self, table: dict[str, Any]) -> None:
         self._plain_section("models", {name: value for name, value in table.items() if name != "options"})
         for model, read, path in self._tables("models.options.*", table.get("options", {}), ("models", "options")):
-            self._found["options"].append(OptionsLine(model, RequestOptions(**read), self._origin(path)))
+            self._found["options"].append(NamedLine(model, RequestOptions(**read), self._origin(path)))
 
     def _providers(self, table: dict[str, Any]) -> None:
         for name, read, path in self._tables("providers.*", table, ("providers",)):
-            self._found["servers"].append(ServerLine(name, ServerSettings(**read), self._origin(path)))
+            self._found["servers"].append(NamedLine(name, ServerSettings(**read), self._origin(path)))
 
-    def _tables(
-        self, section: str, tables: object, path: tuple[str, ...]
-    ) -> Iterator[tuple[str, dict[str, Any], tuple[str, ...]]]:
+    def _tables(self, section: str, tables: object, path: _Keys) -> Iterator[tuple[str, dict[str, Any], _Keys]]:
         """Return the names, values and paths of the valid tables. A fault is added for each invalid table."""
         if not self._is_table(tables, path):
             return
@@ -259,7 +318,7 @@ class _FileParser:
         if read is not None:
             self._found["plain"].append(SetValue(row.name, read, self._origin(path)))
 
-    def _rule(self, effect: Effect, written: object, path: toml_lines.Path) -> None:
+    def _rule(self, effect: Effect, written: object, path: KeyPath) -> None:
         if isinstance(written, str):
             text = self._value(path, written, TEXT)
             if text is not None:
@@ -275,7 +334,7 @@ class _FileParser:
         if len(self._faults) == had:
             self._found["rules"].append(RuleLine(effect=effect, origin=self._origin(path), **read))
 
-    def _hook(self, event: str, written: dict[str, Any], path: toml_lines.Path) -> None:
+    def _hook(self, event: str, written: dict[str, Any], path: KeyPath) -> None:
         had = len(self._faults)
         read = self._fields("hooks.*", written, path)
         targets = [name for name in _TARGETS if name in written]
@@ -284,11 +343,9 @@ class _FileParser:
             self._fault(path, f"a hook must have exactly one of command, python and url; this hook {found}")
         if len(self._faults) == had:
             kind, target = _TARGETS[targets[0]], read.pop(targets[0])
-            self._found["hooks"].append(
-                HookLine(event=event, kind=kind, target=target, origin=self._origin(path), **read)
-            )
+            self._found["hooks"].append(HookLine(event, kind, target, self._origin(path), **read))
 
-    def _fields(self, section: str, table: Mapping[str, object], path: toml_lines.Path) -> dict[str, Any]:
+    def _fields(self, section: str, table: Mapping[str, object], path: KeyPath) -> dict[str, Any]:
         known, found = rows_of(section), dict[str, Any]()
         for name, value in table.items():
             if name in known:
@@ -297,7 +354,7 @@ class _FileParser:
                 self._unknown((*path, name), list(known))
         return found
 
-    def _value(self, path: toml_lines.Path, value: object, kind: Kind[Any]) -> Any:
+    def _value(self, path: KeyPath, value: object, kind: Kind[Any]) -> Any:
         """Return the parsed value. If the value is invalid, add a fault and return None."""
         try:
             return read_moment(value, self._changed_at) if kind is MOMENT else kind.read(value)
@@ -305,28 +362,28 @@ class _FileParser:
             self._wrong(path, value, kind, str(error))
             return None
 
-    def _is_table(self, value: object, path: toml_lines.Path) -> TypeGuard[dict[str, Any]]:
+    def _is_table(self, value: object, path: KeyPath) -> TypeGuard[dict[str, Any]]:
         if not isinstance(value, dict):
             self._fault(path, f"{_dotted(path)} must be a table, not {shown(value)}")
         return isinstance(value, dict)
 
-    def _wrong(self, path: toml_lines.Path, value: object, kind: Kind[Any], more: str = "") -> None:
+    def _wrong(self, path: KeyPath, value: object, kind: Kind[Any], more: str = "") -> None:
         said = f" ({more})" if more else ""
         self._fault(path, f"{_dotted(path)} must be {kind.expected}, not {shown(value)}{said}")
 
-    def _unknown(self, path: toml_lines.Path, known: list[str]) -> None:
+    def _unknown(self, path: KeyPath, known: list[str]) -> None:
         name = str(path[-1])
         close = get_close_matches(name.lower(), [each.lower() for each in known], 1)
         meant = next((each for each in known if close and each.lower() == close[0]), None)
         tip = f"did you mean {meant}?" if meant else f"possible keys: {', '.join(known)}"
         self._fault(path, f"unknown setting {shown(_dotted(path))}: {tip}")
 
-    def _fault(self, path: toml_lines.Path, text: str) -> None:
+    def _fault(self, path: KeyPath, text: str) -> None:
         self._faults.append(SettingsFault(text, self._origin(path)))
 
-    def _origin(self, path: toml_lines.Path) -> Origin:
+    def _origin(self, path: KeyPath) -> Origin:
         return Origin(self._layer, self._shown_file, self._places.line_of(path))
 
 
-def _dotted(path: toml_lines.Path) -> str:
+def _dotted(path: KeyPath) -> str:
     return ".".join(str(part) for part in path if isinstance(part, str))

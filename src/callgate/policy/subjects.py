@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from functools import cached_property
 from itertools import islice
 from posixpath import dirname, join
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 from callgate import shell
 from callgate.core.capabilities import facts_of
 from callgate.core.ports import Case
 from callgate.formats.display import look_alikes
 from callgate.policy.hosts import host_of, normal_host
-from callgate.policy.implied_paths import expand_glob, may_be_path, paths_in, secrets_in, texts_in
+from callgate.policy.implied_paths import expand_glob, may_be_path, nearest_project_file, paths_in, secrets_in, texts_in
 from callgate.policy.protected import danger
 from callgate.policy.shorten import brief
 from callgate.words.declared import USUAL_NAMES
@@ -39,7 +39,6 @@ _MOST_PATTERNS = 80
 _MOST_CHARACTERS = 20_000
 _MOST_TEXTS = 5_000
 """The maximum number of texts in undeclared arguments that are resolved. More texts are more than can be compared."""
-_TELLING = frozenset[str]().union(*USUAL_NAMES.values())
 _FOLDERS = ("cwd", "workdir", "working_directory", "directory", "dir", "folder")
 
 
@@ -182,7 +181,7 @@ class Subject:
         beside = USUAL_NAMES["environment"].difference(*self.declared.names.values())
         values = self.case.arguments.items()
         return next(
-            (name for name, value in values if value and name in beside and isinstance(value, _TEXT_TYPES)), None
+            (name for name, value in values if value and name in beside and isinstance(value, str | list | dict)), None
         )
 
     @cached_property
@@ -399,8 +398,6 @@ class Subject:
     def project_file(self, folder: str) -> str | None:
         """Return a file with settings of a build in the folder, or in a folder between it and the workspace. A
         command in the folder uses this file, not the file of the workspace."""
-        from callgate.policy.project_files import nearest_project_file  # only for commands in another folder
-
         root = self.case.resolve_path(self.case.root or ".").resolved
         return nearest_project_file(self.resolve_in_shell(folder or ".").resolved, root)
 
@@ -454,10 +451,6 @@ class Subject:
         is_url = "://" in address or bool(USUAL_NAMES["address"].intersection(names))
         return host_of(address) if is_url else normal_host(address)
 
-    @property
-    def agent(self) -> str | None:
-        return self.declared.agent
-
     @cached_property
     def look_alike(self) -> str | None:
         """The reason why the name of a program or host may be confused with another name, or None."""
@@ -469,31 +462,5 @@ class Subject:
         return next((note for name in names if not name.isascii() and (note := look_alikes(name))), None)
 
 
-def may_use_paths(case: Case) -> bool:
-    """Return False if the call names no path, command or address. In this case the tool declares none, and no text
-    in the arguments has a usual name of such an argument or names an existing file."""
-    traits = case.traits
-    declared, locks = traits.declared, traits.declared_locks
-    if declared.kinds or declared.environment or (locks is not None and (locks.reads or locks.writes)):
-        return True
-    left = _MOST_TEXTS
-    for name, value in case.arguments.items():
-        if isinstance(value, _TEXT_TYPES):
-            if name in _TELLING or case.tool.previews or traits.needs_no_question:
-                return True
-            for text in texts_in(cast(Any, value)):
-                left -= 1
-                if not left or (may_be_path(text) and any(_is_there(case, each) for each in paths_in(text))):
-                    return True
-    return False
-
-
-_TEXT_TYPES = (str, list, dict)
-
-
 def _is_folder(access: PathAccess) -> bool:
     return access.path.kind == "folder"
-
-
-def _is_there(case: Case, path: str) -> bool:
-    return path[0] == "~" or case.resolve_path(path).kind != "missing"

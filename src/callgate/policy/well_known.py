@@ -108,9 +108,7 @@ def _agent(given: Given) -> list[str]:
 
 
 def _reader(argument: str, reads: Part, kind: str = "") -> WellKnown:
-    return WellKnown(
-        argument=argument, content="path", kind=kind, declares=Declaration({"reads": reads}), traits=Traits("none")
-    )
+    return WellKnown(argument, "path", kind, Declaration({"reads": reads}), Traits("none"))
 
 
 def _lister(reads: Part) -> WellKnown:
@@ -120,27 +118,15 @@ def _lister(reads: Part) -> WellKnown:
 
 
 def _writer(argument: str = "file_path", writes: Part = paths, kind: str = "") -> WellKnown:
-    return WellKnown(
-        argument=argument,
-        content="path",
-        kind=kind,
-        declares=Declaration({"writes": writes}),
-        traits=Traits("mutating"),
-        previews=True,
-    )
+    return WellKnown(argument, "path", kind, Declaration({"writes": writes}), Traits("mutating"), previews=True)
 
 
 _QUIET = WellKnown(traits=Traits("none", shared))
 _ASKING = WellKnown(traits=Traits("none", shared, requires_interaction=True))
 _OWN_STATE = WellKnown(traits=Traits("idempotent", own_state=True))
 
-_COMMANDS = WellKnown(
-    argument="command",
-    content="command",
-    kind="command",
-    declares=Declaration({"command": "command", "folder": "cwd", "environment": "env"}),
-    traits=Traits("mutating", cascade=True),
-)
+_PARTS = Declaration({"command": "command", "folder": "cwd", "environment": "env"})
+_COMMANDS = WellKnown("command", "command", "command", _PARTS, Traits("mutating", cascade=True))
 OUTSIDE = "Outside"
 """The name in rules on commands that run outside the sandbox. No tool has this name."""
 
@@ -158,20 +144,8 @@ TABLE: Mapping[str, WellKnown] = {
     "MultiEdit": _writer(),
     "ApplyPatch": _writer(writes=_patched_files),
     "NotebookEdit": _writer("notebook_path"),
-    "WebFetch": WellKnown(
-        argument="url",
-        content="address",
-        kind="address",
-        declares=Declaration({"address": "url"}),
-        traits=Traits("none", shared),
-    ),
-    "WebSearch": WellKnown(
-        argument="query",
-        content=None,
-        kind="",
-        declares=Declaration({"address": lambda given: ""}),
-        traits=Traits("none", shared),
-    ),
+    "WebFetch": WellKnown("url", "address", "address", Declaration({"address": "url"}), Traits("none", shared)),
+    "WebSearch": WellKnown("query", declares=Declaration({"address": lambda given: ""}), traits=Traits("none", shared)),
     "Agent": WellKnown("type", "agent", "agent", Declaration({"agent": _agent})),
     **dict.fromkeys(("TodoWrite", "TaskCreate", "TaskUpdate"), _OWN_STATE),
     **dict.fromkeys(("AskUserQuestion", "ExitPlanMode"), _ASKING),

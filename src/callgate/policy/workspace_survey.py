@@ -158,36 +158,27 @@ def created(before: Sightings, after: Sightings) -> list[str]:
     return found
 
 
-class CreatedFiles:
-    """Renames protected files that commands in the sandbox created, so that no program reads them. Thread-safe.
+def watch_created(
+    survey: WorkspaceSurvey, lock: AbstractContextManager[Any]
+) -> Callable[[bool], tuple[dict[str, str], str]]:
+    """Return a callback that finds and renames the protected files that a command in the sandbox created, so that no
+    program reads them. It must be called after the command has ended. Any thread may call it.
 
-    A file that appears while only a background command runs is not renamed, because the user or an approved call may
-    have created the file in the meantime.
+    The argument of the callback is True to rename the created files; False if only a background command ran, because
+    the user or an approved call may have created the files. The callback returns the new paths of the created files by
+    their old paths, relative to the workspace, and a folder that was not searched (empty if all were searched). If the
+    files are not renamed, the new paths equal the old paths.
     """
+    before, root = survey.last, survey.root
 
-    def __init__(self, survey: WorkspaceSurvey, lock: AbstractContextManager[Any]) -> None:
-        self._survey = survey
-        self._lock = lock
+    def check(rename: bool) -> tuple[dict[str, str], str]:
+        with lock:
+            after = survey.look()
+            paths = [path for path in created(before, after) if not _is_held(path)]
+            found = _rename(root, paths) if rename else {path: path for path in paths}
+        return {os.path.relpath(old, root): os.path.relpath(new, root) for old, new in found.items()}, after.unseen
 
-    def watch(self) -> Callable[[bool], tuple[dict[str, str], str]]:
-        """Return a callback to call after the command has ended.
-
-        The argument of the callback is True to rename the created files. The callback returns the new paths of the
-        created files by their old paths, relative to the workspace, and a folder that was not searched (empty if all
-        were searched). If the files are not renamed, the new paths equal the old paths.
-        """
-        before = self._survey.last
-
-        def check(rename: bool) -> tuple[dict[str, str], str]:
-            root = self._survey.root
-            with self._lock:
-                after = self._survey.look()
-                paths = [path for path in created(before, after) if not _is_held(path)]
-                found = _rename(root, paths) if rename else {path: path for path in paths}
-            relative = {os.path.relpath(old, root): os.path.relpath(new, root) for old, new in found.items()}
-            return relative, after.unseen
-
-        return check
+    return check
 
 
 def _is_held(path: str) -> bool:

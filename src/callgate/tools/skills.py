@@ -15,7 +15,7 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from callgate.host.files import NotRegular, read_regular
-from callgate.policy.layers import is_within
+from callgate.policy.protected import is_beneath
 from callgate.tools.front_matter import FrontMatterFault, MarkdownFile, read_markdown
 from callgate.words.errors import ToolFailure
 from callgate.words.late_pattern import late_pattern
@@ -138,7 +138,7 @@ def read_prompt_file(path: Path, within: Path | None) -> str:
     a link to a file outside of the folder ``within``."""
     try:
         real = os.path.realpath(path, strict=True)
-        if within is not None and not is_within(real, os.path.realpath(within)):
+        if within is not None and not is_beneath(real, os.path.realpath(within)):
             raise ToolFailure(f"it is a link to a place outside of {within}, so it is ignored")
         found = read_regular(real, LARGEST, follow=False)
     except NotRegular:

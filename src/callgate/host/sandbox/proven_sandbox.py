@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from callgate.host.sandbox.reviewed_files import ReviewedFiles
 
 Watch = Callable[[], Callable[[bool], tuple[dict[str, str], str]]]
-"""Returns a function to call when a command has ended: see ``CreatedFiles.watch``."""
+"""Returns a function to call when a command has ended: see ``watch_created``."""
 
 _MOST_REMEMBERED = 10_000
 _LONGEST = 200

@@ -28,7 +28,7 @@ from callgate.core.ports import Clock
 from callgate.host.clock import LoopClock
 from callgate.host.threads import in_thread
 from callgate.policy.fingerprint import fingerprint
-from callgate.policy.layers import is_within
+from callgate.policy.protected import is_beneath
 from callgate.policy.trust import Trusted
 from callgate.tools.custom.offers import Api, BadOffer, CustomTool, Offer, line_of, made_by, offered, taken_in
 from callgate.tools.custom.tool_files import (
@@ -105,10 +105,10 @@ def _is_brought_along(point: EntryPoint, installed: Installed) -> bool:
     if point.dist is None:
         return True
     place = os.path.realpath(str(point.dist.locate_file("")))
-    inside = is_within(place, os.path.realpath(installed.workspace))
+    inside = is_beneath(place, os.path.realpath(installed.workspace))
     # The environment of this process may be inside a workspace: it is as trusted as the process.
     own_folders = map(os.path.realpath, (*site.getsitepackages(), site.getusersitepackages()))
-    return inside and not any(is_within(place, own) for own in own_folders)
+    return inside and not any(is_beneath(place, own) for own in own_folders)
 
 
 T = TypeVar("T")
