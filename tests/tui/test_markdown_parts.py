@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callgate.tui import markdown_parts
-from callgate.tui.markdown_parts import LONGEST_PARAGRAPH, MOST_LINES, MOST_ROWS, Opened, finished_length, parts_of
+from callgate.tui.markdown_parts import MOST_LINES, Opened, finished_length, parts_of
 from callgate.tui.render.markdown import markdown_rows
 from callgate.tui.render.spans import painted
 from callgate.tui.theme import Theme
@@ -82,7 +82,7 @@ def test_a_text_that_arrives_in_pieces_looks_as_it_does_whole(pieces: list[str],
 @given(st.lists(st.sampled_from(PIECES), max_size=30), st.integers(1, 7))
 def test_it_does_so_wherever_long_parts_are_cut(pieces: list[str], size: int) -> None:
     text = "".join(pieces)
-    limits = {"MOST_LINES": 3, "FEWEST_LINES": 1, "MOST_ROWS": 2, "LONGEST_PARAGRAPH": 2, "LARGEST": 20}
+    limits = {"MOST_LINES": 2, "LARGEST": 20}
     with pytest.MonkeyPatch.context() as patch:
         for name, limit in limits.items():
             patch.setattr(markdown_parts, name, limit)
@@ -90,10 +90,10 @@ def test_it_does_so_wherever_long_parts_are_cut(pieces: list[str], size: int) ->
 
 
 def test_long_tables_leave_in_stretches_with_their_head() -> None:
-    text = "| a | b |\n|---|---|\n" + "".join(f"| {number} | x |\n" for number in range(3 * MOST_ROWS))
+    text = "| a | b |\n|---|---|\n" + "".join(f"| {number} | x |\n" for number in range(3 * MOST_LINES))
     lines = _lines(text, Opened(), 60)
     assert _streamed(text, 40, 60) == lines
-    assert len(lines) == 3 * MOST_ROWS + 3 * 2
+    assert len(lines) == 3 * MOST_LINES + 3 * 2
 
 
 @pytest.mark.parametrize("line", ["x = 1", "def f():", "    return 1", "", "`" * 3 + "py"])
@@ -105,9 +105,9 @@ def test_long_code_leaves_in_stretches(line: str) -> None:
 
 
 def test_long_paragraphs_leave_in_stretches() -> None:
-    text = "".join(f"{number}. is a line\nwith *more\n" for number in range(2, LONGEST_PARAGRAPH)) + "==="
+    text = "".join(f"{number}. is a line\nwith *more\n" for number in range(2, MOST_LINES)) + "==="
     assert _streamed("a\n" + text, 100, 60) == _lines("a\n" + text, Opened(), 60)
-    assert len(parts_of("a\n" + "b\n" * LONGEST_PARAGRAPH * 3)) >= 3
+    assert len(parts_of("a\n" + "b\n" * MOST_LINES * 3)) >= 3
 
 
 def _streamed(text: str, size: int, width: int) -> list[str]:

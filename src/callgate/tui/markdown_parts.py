@@ -18,20 +18,16 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 
-MOST_LINES = 120
-"""The maximum number of lines in a section of a code block."""
-FEWEST_LINES = 30
-"""From this number of lines on, a section ends at an empty line that is followed by an unindented line."""
-MOST_ROWS = 40
-"""The maximum number of rows in a section of a table; the next section repeats the head."""
-LONGEST_PARAGRAPH = 50
-"""The maximum number of lines in a section of a paragraph."""
+MOST_LINES = 60
+"""The maximum number of lines in a section of a code block, table or paragraph. The next section of a code block or
+table repeats the head."""
 LARGEST = 4_000
 """Characters after which a part ends with the line, which limits the time to paint the rest of a text."""
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _DEEP = re.compile(r" {4}| {0,3}\t")
 _LISTS = ("bullet_list_open", "ordered_list_open")
+_CUT = ("fence", "table_open", "paragraph_open", "heading_open")
 
 
 @noun
@@ -62,14 +58,14 @@ class _Start:
 
     head  the first lines of the block, repeated if the part is cut
     own   the number of lines of ``head`` that are in the part itself
-    anew  parse the lines from here again, because they have another meaning at the start of a text
+    cuts  the part is cut after ``MOST_LINES`` lines
     """
 
     line: int
     opened: Opened
     head: str = ""
     own: int = 0
-    anew: bool = False
+    cuts: bool = False
 
 
 def parts_of(text: str, opened: Opened | None = None) -> list[MarkdownPart]:
@@ -80,9 +76,6 @@ def parts_of(text: str, opened: Opened | None = None) -> list[MarkdownPart]:
         starts = list(_starts(lines, before))
         ends = [start.line for start in starts[1:]] + [len(lines)]
         for start, end in zip(starts, ends, strict=True):
-            if start.anew:
-                lines, before = lines[start.line :], start.opened
-                break
             cut = _cut(lines, start, end)
             parts.append(MarkdownPart("".join(lines[start.line : cut]), start.opened))
             if cut < end:
@@ -120,7 +113,8 @@ def _cut(lines: list[str], start: _Start, end: int) -> int:
     """Return the line before which a part that is too long is cut, or ``end`` for other parts."""
     size = 0
     for at in range(start.line, end):
-        if size > LARGEST and at >= start.line + start.own:
+        own = at - start.line - start.own
+        if (size > LARGEST and own >= 0) or (start.cuts and own >= MOST_LINES):
             return at
         size += len(lines[at])
     return end
@@ -134,7 +128,6 @@ def _starts(lines: list[str], opened: Opened) -> Iterator[_Start]:
         begin, end = max(begin - len(ahead), 0), end - len(ahead)
         here = opened if first else Opened(gap=_blank(lines, begin - 1))
         head = opened.head if first else ""
-        paragraph = begin
         begin = 0 if first else begin
         first = False
         if token.type in _LISTS:
@@ -146,19 +139,7 @@ def _starts(lines: list[str], opened: Opened) -> Iterator[_Start]:
             content = begin + next(number for number, line in enumerate(lines[begin:]) if line.strip())
             content += 1 if token.type == "fence" else 2
             head = "".join(lines[begin:content])
-        yield _Start(begin, here, head, content - begin)
-        match token.type:
-            case "fence":
-                yield from (_Start(at, Opened(head=head), head) for at in _stretches(lines, token, content, end))
-            case "table_open":
-                yield from (_Start(at, Opened(head=head), head) for at in range(content + MOST_ROWS, end, MOST_ROWS))
-            case "paragraph_open" | "heading_open":
-                end -= token.type == "heading_open" and token.markup in ("=", "-")
-                if end - paragraph > LONGEST_PARAGRAPH:
-                    yield _Start(paragraph + LONGEST_PARAGRAPH, Opened(), anew=True)
-                    return
-            case _:
-                pass
+        yield _Start(begin, here, head, content - begin, cuts=token.type in _CUT)
     if first and lines:
         yield _Start(0, opened)
 
@@ -172,17 +153,6 @@ def _items(lines: list[str], token: "Token", places: list[int], here: Opened) ->
             continue  # on its own it would be a code block
         gap = _blank(lines, at - 1) if count else here.gap
         yield _Start(at, Opened(gap=gap, number=None if number is None else number + count))
-
-
-def _stretches(lines: list[str], token: "Token", start: int, end: int) -> Iterator[int]:
-    """Yield the lines of a code block at which a new section starts."""
-    last = end - 1 if end > start and closes(lines[end - 1], token.markup) else end
-    for at in range(start, last):
-        long = at - start
-        new = not lines[at][:1].isspace() and _blank(lines, at - 1)
-        if long >= MOST_LINES or (long >= FEWEST_LINES and new):
-            yield at
-            start = at
 
 
 def _blank(lines: list[str], at: int) -> bool:
