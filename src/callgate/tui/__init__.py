@@ -15,5 +15,6 @@ keys             the table of keys; ``bindings`` registers it with prompt_toolki
 route            decides which part of the screen receives a key
 port             the interface for panels and commands; ``inner_port`` is the interface for the other modules
 attention        terminal title and bell
+external_editor  edits a text in $EDITOR; used by `callgate answer` too
 statusline       the user's status line command
 """

@@ -284,7 +284,7 @@ class TerminalApp:
     async def edit_text(self, text: str, suffix: str = ".md") -> str | None:
         from prompt_toolkit.application import in_terminal
 
-        from callgate.tui.composer.local_files import edited_text
+        from callgate.tui.external_editor import edited_text
 
         async with in_terminal():
             return await asyncio.to_thread(edited_text, text, suffix)

@@ -1,11 +1,9 @@
-"""Reads images, lists files for completion, and edits a text in the user's editor. All functions block."""
+"""Reads images from files and from the clipboard, and lists files for completion. All functions block."""
 
 import os
 import re
-import shlex
 import subprocess
 import sys
-import tempfile
 from itertools import islice
 from pathlib import Path
 
@@ -112,20 +110,3 @@ def folder_names(folder: Path, most: int = 2_000) -> list[str]:
     except OSError:
         return []
     return sorted(found, key=lambda name: (name.startswith("."), name))
-
-
-def edited_text(text: str, suffix: str = ".md") -> str | None:
-    """Edit a text in $VISUAL or $EDITOR and return the new text, or None if the editor failed. Blocks."""
-    command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
-    # A private folder, because some editors replace the file instead of writing to it.
-    with tempfile.TemporaryDirectory(prefix="callgate-") as folder:
-        path = os.path.join(folder, f"text{suffix}")
-        with open(path, "x", encoding="utf-8", newline="") as file:
-            file.write(text)
-        try:
-            code = subprocess.run([*shlex.split(command), path], check=False).returncode
-            with open(path, encoding="utf-8", newline="") as file:
-                after = file.read()
-        except (OSError, ValueError):
-            return None
-    return after if code == 0 else None
