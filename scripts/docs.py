@@ -122,17 +122,16 @@ def keys() -> str:
 
 def slash_commands() -> str:
     """Every slash command of the terminal, by group, and those that say what is missing."""
-    from callgate.tui.commands.command_table import COMMANDS, MISSING
+    from callgate.tui.commands.command_table import GROUPS, MISSING
 
     lines = ["| command | |", "|---|---|"]
-    for group in dict.fromkeys(each.group for each in COMMANDS):
+    for group, rows in GROUPS.items():
         lines.append(f"| **{group}** | |")
-        for each in COMMANDS:
-            if each.group == group:
-                form = f"/{each.name} {each.arguments}".strip().replace("|", "\\|")
-                also = f"; also {', '.join(f'`/{name}`' for name in each.aliases)}" if each.aliases else ""
-                rest = " (while the agent is idle)" if each.at_rest else ""
-                lines.append(f"| `{form}` | {each.help}{rest}{also} |")
+        for each in rows:
+            form = f"/{each.name} {each.arguments}".strip().replace("|", "\\|")
+            also = f"; also {', '.join(f'`/{name}`' for name in each.aliases)}" if each.aliases else ""
+            rest = " (while the agent is idle)" if each.at_rest else ""
+            lines.append(f"| `{form}` | {each.help}{rest}{also} |")
     names = ", ".join(f"`/{name}`" for name in MISSING)
     return "\n".join((*lines, "", f"Not there yet, and typed they say what to do instead: {names}."))
 

@@ -49,7 +49,6 @@ def test_every_command_of_the_table_has_its_functions_and_names_are_taken_once()
             module, _, function = name.partition(":")
             assert callable(getattr(import_module(f"callgate.tui.commands.{module}"), function)), name
         assert each.help.rstrip(".") == each.help != "", each.name
-        assert each.group != "own", each.name
     names = [word for each in COMMANDS for word in (each.name, *each.aliases)]
     assert len(names) == len(set(names))
     assert not set(names) & set(MISSING)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.filters import Condition
@@ -100,17 +101,13 @@ def build_application(
         app.update_receiver()
         made_application.show_full_screen(app.covers or app.full is not None)
 
-    made: dict[tuple[KeyAction, ...], KeyBindings] = {}
-
-    def bindings() -> KeyBindings:
-        rows = tuple(app.keys)
-        if rows not in made:
-            made[rows] = bindings_of(app)
-        return made[rows]
+    @cache
+    def bindings(_rows: tuple[KeyAction, ...]) -> KeyBindings:
+        return bindings_of(app)
 
     made_application = InlineApplication(
         layout=layout,
-        key_bindings=DynamicKeyBindings(bindings),
+        key_bindings=DynamicKeyBindings(lambda: bindings(tuple(app.keys))),
         output=output,
         full_screen=False,
         mouse_support=False,

@@ -145,7 +145,6 @@ class SessionStart:
 SessionOpener = Callable[[Terminal, SessionStart], "AbstractAsyncContextManager[tuple[Session, Config]]"]
 
 SlashFunction = Callable[[Terminal, str], Coroutine[Any, Any, None] | None]
-SlashGroup = Literal["conversation", "session", "changes", "model", "looking", "permissions", "program", "own"]
 
 
 @noun
@@ -163,7 +162,6 @@ class SlashCommand:
     name: str
     help: str
     run: str | SlashFunction
-    group: SlashGroup = "own"
     arguments: str = ""
     aliases: tuple[str, ...] = ()
     words: str | Mapping[str, str] = ""

@@ -1,10 +1,9 @@
 """The table of slash commands, sorted by group."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from callgate.tui.port import SlashCommand, SlashGroup
+from callgate.tui.port import SlashCommand
 from callgate.words.model import EFFORTS
 from callgate.words.modes import MODES
 
@@ -24,7 +23,7 @@ def _command(form: str, about: str, run: str, *, words: str | Mapping[str, str] 
 
 THEMES = ("auto", "dark", "light", "mono")
 
-_GROUPS: Mapping[SlashGroup, Iterable[SlashCommand]] = {
+GROUPS: Mapping[str, Sequence[SlashCommand]] = {
     "conversation": (
         _command("compact [FOCUS]", "replace the older history with a summary", "session", at_rest=True),
         _command("continue", "continue unfinished work", "session:go_on", at_rest=True),
@@ -180,9 +179,7 @@ _GROUPS: Mapping[SlashGroup, Iterable[SlashCommand]] = {
         _command("quit", "exit; the session can be resumed", "program:quit_", aliases=("exit", "q"), at_once=True),
     ),
 }
-COMMANDS: tuple[SlashCommand, ...] = tuple(
-    replace(each, group=group) for group, rows in _GROUPS.items() for each in rows
-)
+COMMANDS: tuple[SlashCommand, ...] = tuple(each for rows in GROUPS.values() for each in rows)
 """All built-in commands, sorted by group."""
 
 MISSING: Mapping[str, str] = {

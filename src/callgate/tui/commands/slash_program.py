@@ -86,10 +86,9 @@ async def sandbox(terminal: Terminal, _text: str) -> None:
 
     (found,) = await asyncio.to_thread(run_checks, config_of(terminal), checks={"sandbox": CHECKS["sandbox"]})
     hosts = config_of(terminal).settings.sandbox_allow_hosts
-    rows = [("state", found.saw), ("hosts", ", ".join(hosts) or "none: commands have no network")]
-    rows[1:] = [] if found.problem else rows[1:]
-    rows += [("effect", found.problem)] if found.problem else []
-    rows += [("repair", each) for each in found.repair]
+    reachable = ", ".join(hosts) or "none: commands have no network"
+    effect = ("effect", found.problem) if found.problem else ("hosts", reachable)
+    rows = [("state", found.saw), effect, *(("repair", each) for each in found.repair)]
     terminal.show(TableBlock(tuple(rows), "Sandbox", note="`callgate sandbox prove` runs all escape tests."))
 
 
@@ -142,18 +141,13 @@ def statusline(terminal: Terminal, _text: str) -> None:
 
 
 def help_(terminal: Terminal, text: str) -> None:
-    if text:
-        _help_with(terminal, text.removeprefix("/"))
+    """Show all commands, or one command with its aliases and arguments."""
+    if not text:
+        rows = tuple((each.form, each.help) for each in all_commands(terminal))
+        rest = f"! runs a command, @ completes files, {interrupt_key(terminal.keys)} interrupts; /keys lists the keys."
+        terminal.show(TableBlock(rows, "Commands", note=f"/help NAME explains a command. {rest}"))
         return
-    rows = tuple((each.form, each.help) for each in all_commands(terminal))
-    key = interrupt_key(terminal.keys)
-    note = (
-        f"/help NAME explains a command. ! runs a command, @ completes files, {key} interrupts; /keys lists the keys."
-    )
-    terminal.show(TableBlock(rows, "Commands", note=note))
-
-
-def _help_with(terminal: Terminal, name: str) -> None:
+    name = text.removeprefix("/")
     found = find_command(terminal, name)
     if found is None:
         raise UsageError(unknown(terminal, name))
@@ -161,8 +155,7 @@ def _help_with(terminal: Terminal, name: str) -> None:
     if found.aliases:
         facts.append(("also", ", ".join(f"/{alias}" for alias in found.aliases)))
     facts.append(("when", "while the agent is idle" if found.at_rest else "at any time"))
-    facts += [(word, about) for word, about in argument_words(terminal, found.name)]
-    terminal.show(TableBlock(tuple(facts), found.form))
+    terminal.show(TableBlock((*facts, *argument_words(terminal, found.name)), found.form))
 
 
 def names(terminal: Terminal) -> Sequence[tuple[str, str]]:

@@ -50,7 +50,7 @@ class Composer:
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
         self.attachments = Attachments()
-        self.buffer = Buffer(multiline=True, on_text_changed=self._changed, on_cursor_position_changed=self._moved)
+        self.buffer = Buffer(on_text_changed=lambda _buffer: self._look(), on_cursor_position_changed=self._moved)
         self.list: CandidateList | None = None
         self._asking: tuple[str, _Done, Document] | None = None
         self._searching: Document | None = None
@@ -360,9 +360,6 @@ class Composer:
         text = text.rstrip() if rest[:1].isspace() else text
         before = self.text[:start] + text
         self.buffer.set_document(Document(before + rest, len(before)))
-
-    def _changed(self, _buffer: Buffer) -> None:
-        self._look()
 
     def _moved(self, _buffer: Buffer) -> None:
         if self.list is not None and self.list.kind != "history" and self.buffer.cursor_position < self.list.start:
