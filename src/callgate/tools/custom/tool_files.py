@@ -7,8 +7,10 @@ import x`` gives each file of tools its own copy.
 """
 
 import os
+import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import field, replace
 from hashlib import sha256
 from importlib.abc import InspectLoader
@@ -58,7 +60,10 @@ def blamed(error: BaseException, file: str, layer: Layer) -> Problem:
         text = in_words(error)  # its message has the place
     elif isinstance(error, ToolDefinitionError):
         text = str(error)
-    return Problem(file, line, sentence(text), layer)
+    text = _PRIVATE_NAME.sub("", sentence(text))
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith(PREFIX):
+        text += " (only files of this folder that begin with _ can be imported from it)"
+    return Problem(file, line, text, layer)
 
 
 def last_file_of(package: str, error: BaseException) -> str | None:
@@ -159,15 +164,14 @@ def _stem(file: ToolFile) -> str:
 
 
 PREFIX = "callgate_custom_"
+_PRIVATE_NAME = re.compile(PREFIX + "[0-9a-f]+")
 
 
-def new_name() -> str:
-    return PREFIX + os.urandom(8).hex()
-
-
-def load(file: ToolFile, name: str) -> ModuleType:
-    """Run the file as a module with this name and return the module. Raise any exception of the file; the caller must
-    then call ``drop``."""
+@contextmanager
+def loaded(file: ToolFile) -> Generator[ModuleType]:
+    """Run the file as a module with a private name, and yield the module. Raise any exception of the file. After an
+    exception, also of the caller, the module is removed."""
+    name = PREFIX + os.urandom(8).hex()
     place = _place(file, name)
     spec = spec_from_file_location(name, file.path, loader=_Bytes(file), submodule_search_locations=[place])
     assert spec is not None
@@ -176,14 +180,14 @@ def load(file: ToolFile, name: str) -> ModuleType:
     # The only way to make it importable without changing sys.meta_path and sys.path_hooks.
     _finders()[place] = _Beside(name, file.beside)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def drop(file: ToolFile, name: str) -> None:
-    _finders().pop(_place(file, name), None)
-    for each in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
-        sys.modules.pop(each, None)
+    try:
+        spec.loader.exec_module(module)
+        yield module
+    except BaseException:
+        _finders().pop(place, None)
+        for each in [each for each in sys.modules if each == name or each.startswith(f"{name}.")]:
+            sys.modules.pop(each, None)
+        raise
 
 
 class _Bytes(InspectLoader):

@@ -9,13 +9,11 @@ An entry point of the group ``callgate.tools`` names a module, or a tool, a list
 """
 
 import os
-import re
 import site
 import sys
 from asyncio import Future, get_running_loop
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -31,19 +29,7 @@ from callgate.policy.fingerprint import fingerprint
 from callgate.policy.protected import is_beneath
 from callgate.policy.trust import Trusted
 from callgate.tools.custom.offers import Api, BadOffer, CustomTool, Offer, line_of, made_by, offered, taken_in
-from callgate.tools.custom.tool_files import (
-    PREFIX,
-    Layer,
-    Problem,
-    ToolFile,
-    ToolFolder,
-    blamed,
-    drop,
-    last_file_of,
-    load,
-    new_name,
-    survey,
-)
+from callgate.tools.custom.tool_files import Layer, Problem, ToolFile, ToolFolder, blamed, last_file_of, loaded, survey
 from callgate.words.errors import UsageError
 from callgate.words.noun import noun
 from callgate.words.pending import RESOLVE
@@ -117,7 +103,6 @@ PATIENCE = 10.0
 
 _RANK: Mapping[Layer, int] = {"user": 0, "installed": 1, "project": 2}
 _OF = {"user": "your own tools", "installed": "installed tools", "project": "tools of the repository"}
-_PRIVATE_NAME = re.compile(PREFIX + "[0-9a-f]+")
 
 
 @noun
@@ -198,23 +183,14 @@ def _load_file(file: ToolFile, api: Api) -> Offer:
     """Load a file of tools and return its tools. Never raises: any exception becomes a Problem."""
     if file.fault:
         return Offer(problems=(Problem(file.path, None, file.fault, file.layer),))
-    name = new_name()
     try:
-        return taken_in(offered(load(file, name), api), file.path, file.layer)
+        with loaded(file) as module:
+            return taken_in(offered(module, api), file.path, file.layer)
     except BadOffer as error:
         problem = Problem(file.path, line_of(error.about, file.path), str(error), file.layer)
     except BaseException as error:
-        problem = _with_hint(blamed(error, file.path, file.layer), error)
-    drop(file, name)
+        problem = blamed(error, file.path, file.layer)
     return Offer(problems=(problem,))
-
-
-def _with_hint(problem: Problem, error: BaseException) -> Problem:
-    """Return the problem with the private module name removed from its text, and with a hint if an import failed."""
-    text = _PRIVATE_NAME.sub("", problem.text)
-    if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith(PREFIX):
-        text += " (only files of this folder that begin with _ can be imported from it)"
-    return replace(problem, text=text)
 
 
 def _one_of_a_name(tools: Iterable[CustomTool], taken: frozenset[str]) -> tuple[list[CustomTool], list[Problem]]:

@@ -18,14 +18,7 @@ from functools import cache
 from typing import IO, TYPE_CHECKING, Any
 
 from callgate.host.beneath import OpenFolder
-from callgate.tools.structural.scan_types import (
-    NAMED,
-    FileResult,
-    Op,
-    ScanLimits,
-    SkipKind,
-    SkippedFile,
-)
+from callgate.tools.structural.scan_types import NAMED, FileResult, Op, ScanLimits, SkipKind, SkippedFile
 from callgate.tools.structural.source_text import HOST, SourceText, SpanEdit, apart, embedded, parse_template, span
 from callgate.tools.structural.source_walk import SourceFile
 from callgate.words.noun import noun
