@@ -139,9 +139,9 @@ class HistoryHost(LocalHost):
     async def changes(self) -> list[Kept]:
         return await self._in_thread(partial(self.history.all, self.session))
 
-    async def undo(self, wanted: Sequence[Kept], *, label: str = "") -> UndoPlan:
+    async def undo(self, wanted: Sequence[Kept]) -> UndoPlan:
         """Return the plan to undo these changes. No file is changed."""
-        return await self._in_thread(partial(plan, self.history, wanted, reader(self.root), label=label))
+        return await self._in_thread(partial(plan, self.history, wanted, reader(self.root)))
 
     async def apply_undo(self, undoing: UndoPlan) -> Kept | None:
         """Apply an undo and return it, or None if no file had to be changed. The undo is stored like any change, with

@@ -9,7 +9,7 @@ import os
 import stat
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 
 from callgate.changes import UNDO
@@ -19,8 +19,6 @@ from callgate.host.beneath import OpenFolder
 from callgate.host.paths import Resolver
 from callgate.words.changes import ChangeSet, Content, FileChange, Stored, digest
 from callgate.words.noun import noun
-
-_CHUNK = 1 << 20
 
 
 @noun
@@ -55,7 +53,7 @@ class UndoPlan:
     conflicts: tuple[str, ...] = ()
 
 
-def plan(history: ChangeHistory, wanted: Sequence[Kept], read: Read, *, label: str = "") -> UndoPlan:
+def plan(history: ChangeHistory, wanted: Sequence[Kept], read: Read) -> UndoPlan:
     """Return the plan to undo these changes, the last applied first. Files with a conflict are not changed."""
     newest_first = sorted(wanted, key=lambda kept: kept.order, reverse=True)
     state = _UndoState(read)
@@ -68,9 +66,8 @@ def plan(history: ChangeHistory, wanted: Sequence[Kept], read: Read, *, label: s
         emptied += inverse.emptied
         conflicts += problems
         undone += [] if problems else [kept]
-    one = len(newest_first) == 1
-    named = label or (f"undo: {newest_first[0].label}" if one else f"undo {len(newest_first)} changes")
-    changes = ChangeSet(named, state.changes(), UNDO, emptied=tuple(dict.fromkeys(emptied)))
+    label = f"undo: {newest_first[0].label}" if len(newest_first) == 1 else f"undo {len(newest_first)} changes"
+    changes = ChangeSet(label, state.changes(), UNDO, emptied=tuple(dict.fromkeys(emptied)))
     return UndoPlan(changes, tuple(undone), tuple(dict.fromkeys(conflicts)))
 
 
@@ -211,7 +208,5 @@ def _file_state(folder: OpenFolder, name: str) -> FileState:
         mode = stat.S_IMODE(found.st_mode)
         if found.st_size <= LARGE:
             return FileState(file.read(), mode)
-        seen = sha256()
-        while piece := file.read(_CHUNK):
-            seen.update(piece)
-        return FileState(Stored(seen.hexdigest(), found.st_size, os.path.join(folder.path, name)), mode)
+        sha256 = file_digest(file, "sha256").hexdigest()
+        return FileState(Stored(sha256, found.st_size, os.path.join(folder.path, name)), mode)

@@ -57,16 +57,16 @@ def own_name(text: ToolText) -> tuple[str, str]:
 def weigh_terms(text: ToolText) -> dict[str, float]:
     """Return the terms of a tool, each with its weight from 0 to 1."""
     server, name = own_name(text)
-    schema = _Schema(text.parameters)
+    names, descriptions, values = _schema_words(text.parameters)
     summed: dict[str, float] = {}
     for each, said in {
         "name": name,
         "server": server,
         "server_description": text.server_description,
         "description": f"{text.description} {text.hint}",
-        "parameter_names": " ".join(schema.names),
-        "parameter_descriptions": " ".join(schema.descriptions),
-        "parameter_values": " ".join(schema.values),
+        "parameter_names": " ".join(names),
+        "parameter_descriptions": " ".join(descriptions),
+        "parameter_values": " ".join(values),
     }.items():
         weight, typical = FIELDS[each]
         found = terms(said[:READ])
@@ -76,26 +76,22 @@ def weigh_terms(text: ToolText) -> dict[str, float]:
     return {term: PRESENT + (1 - PRESENT) * total / (SATURATION + total) for term, total in summed.items()}
 
 
-class _Schema:
-    """Collects the parameter names, descriptions and enum values of a JSON Schema, including nested schemas."""
-
-    def __init__(self, schema: object) -> None:
-        self.names: list[str] = []
-        self.descriptions: list[str] = []
-        self.values: list[str] = []
-        left = [schema]
-        while left:
-            each = left.pop()
-            if isinstance(each, Mapping):
-                self._read(cast("Mapping[Any, Any]", each))
-                left.extend(cast("Mapping[Any, Any]", each).values())
-            elif isinstance(each, list | tuple):
-                left.extend(cast("list[Any]", each))
-
-    def _read(self, part: Mapping[Any, Any]) -> None:
+def _schema_words(schema: object) -> tuple[list[str], list[str], list[str]]:
+    """Return the parameter names, descriptions and enum values of a JSON Schema, including nested schemas."""
+    names, descriptions, values = list[str](), list[str](), list[str]()
+    left = [schema]
+    while left:
+        each = left.pop()
+        if isinstance(each, list | tuple):
+            left.extend(cast("list[Any]", each))
+        if not isinstance(each, Mapping):
+            continue
+        part = cast("Mapping[Any, Any]", each)
+        left.extend(part.values())
         if isinstance(named := part.get("properties"), Mapping):
-            self.names.extend(map(str, cast("Mapping[Any, Any]", named)))
+            names.extend(map(str, cast("Mapping[Any, Any]", named)))
         if isinstance(described := part.get("description"), str):
-            self.descriptions.append(described)
-        if isinstance(values := part.get("enum"), list):
-            self.values.extend(value for value in cast("list[Any]", values) if isinstance(value, str))
+            descriptions.append(described)
+        if isinstance(listed := part.get("enum"), list):
+            values.extend(value for value in cast("list[Any]", listed) if isinstance(value, str))
+    return names, descriptions, values

@@ -42,6 +42,18 @@ class _Output:
         faults = "\n".join(misfit.faults)
         return f"Your answer does not match the JSON Schema:\n{faults}\nAnswer again, only with the complete JSON."
 
+    def read(self, text: str) -> Any | Misfit:
+        """Return the value of an answer, or a Misfit with its faults. A code fence around the JSON is removed."""
+        fenced = _FENCED.findall(text)
+        try:
+            value, _repairs = read_json(fenced[0] if len(fenced) == 1 else text)
+        except JSONFault as fault:
+            return Misfit(fault.lines)
+        return self._converted(value)
+
+    def _converted(self, value: Any) -> Any | Misfit:
+        raise NotImplementedError
+
 
 class OutputSchema(_Output):
     """Parses answers as JSON that matches a JSON Schema. The constructor raises UsageError if the schema is invalid."""
@@ -53,25 +65,12 @@ class OutputSchema(_Output):
         except SchemaError as error:
             raise UsageError(f"the JSON Schema is invalid: {error}") from error
 
-    def read(self, text: str) -> Any | Misfit:
-        """Return the value of an answer, or a Misfit with its faults. A code fence around the JSON is removed."""
-        value = _json_in(text)
-        if isinstance(value, Misfit):
-            return value
+    def _converted(self, value: Any) -> Any | Misfit:
         try:
             faults = self._checked.faults(value)
         except TooMuchWork as error:
             faults = [str(error)]
         return Misfit(tuple(faults)) if faults else value
-
-
-def _json_in(text: str) -> Any | Misfit:
-    fenced = _FENCED.findall(text)
-    try:
-        value, _repairs = read_json(fenced[0] if len(fenced) == 1 else text)
-    except JSONFault as fault:
-        return Misfit(fault.lines)
-    return value
 
 
 class OutputType(_Output, Generic[T]):
@@ -89,13 +88,9 @@ class OutputType(_Output, Generic[T]):
         if not self._schema or isroutine(kind):
             raise UsageError(f"output={self.name} is not a type for an answer: pass a type that describes the answer")
 
-    def read(self, text: str) -> T | Misfit:
-        """Return the value of an answer, or a Misfit with its faults. A code fence around the JSON is removed."""
+    def _converted(self, value: Any) -> T | Misfit:
         from pydantic import ValidationError
 
-        value = _json_in(text)
-        if isinstance(value, Misfit):
-            return value
         try:
             return self._adapter.validate_json(json.dumps(value))
         except ValidationError as error:

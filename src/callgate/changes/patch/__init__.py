@@ -17,14 +17,14 @@ from callgate.words.errors import ToolFailure
 Read = Callable[[str], bytes | None]
 
 
-def from_patch(text: str | bytes, read: Read, label: str = "", tool: str = "") -> ChangeSet:
+def from_patch(text: str | bytes, read: Read) -> ChangeSet:
     """Return the ChangeSet made from a patch. ``read`` returns the bytes of a file, or None if the file does not exist.
     Raise ToolFailure with the fault, its line in the patch and what to do next; other exceptions are raised only by
     ``read``. The time is bounded for any patch."""
     effort, used = Effort(), dict[str, int]()
     files = tuple(_change(each, read, used, effort) for each in _parsed(text))
     named = files[0].path if len(files) == 1 else f"{len(files)} files"
-    return ChangeSet(label or f"patch {named}", files, tool)
+    return ChangeSet(f"patch {named}", files)
 
 
 def patch_paths(text: str) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from callgate.changes.diff import display, quoted, summary
+from callgate.formats.display import counted
 from callgate.tools.structural.scan_types import (
     STANDARD,
     Cut,
@@ -42,10 +43,6 @@ _NAMED = 20
 """The most files that are listed without their replacements."""
 
 
-def _many(count: int, one: str, several: str) -> str:
-    return f"{count} {one if count == 1 else several}"
-
-
 def _first_lines(text: str, most: int) -> Iterator[str]:
     """Yield the first lines of a match, and the number of omitted lines. The number is a lower bound if the text was
     cut."""
@@ -54,11 +51,11 @@ def _first_lines(text: str, most: int) -> Iterator[str]:
     more = len(lines) - most
     if more > 0:
         at_least = "at least " if len(text) > STANDARD.characters else ""
-        yield f"… {at_least}{_many(more, 'more line', 'more lines')}"
+        yield f"… {at_least}{counted(more, 'more line')}"
 
 
 def _not_looked_at(cut: Cut) -> str:
-    return f"{_many(cut.more, 'file was', 'files were')} not read, from {quoted(cut.at)} on"
+    return f"{counted(cut.more, 'file was', 'files were')} not read, from {quoted(cut.at)} on"
 
 
 def _left_out(skips: SkippedFiles, unsaid: Iterable[SkipKind] = ()) -> Iterator[str]:
@@ -84,8 +81,8 @@ def search_result(found: SearchResult) -> Result:
 def _search_lines(found: SearchResult) -> Iterator[str]:
     for match in found.matches:
         yield from _shown(match)
-    matched = f"{_many(found.count, 'match', 'matches')} in {_many(found.files_matched, 'file', 'files')}"
-    yield f"{matched}; {_many(found.files, 'file', 'files')} read."
+    matched = f"{counted(found.count, 'match', 'matches')} in {counted(found.files_matched, 'file')}"
+    yield f"{matched}; {counted(found.files, 'file')} read."
     for cut in found.cuts:
         if cut.limit == "matches":
             more = f"{cut.more} more not shown, from {quoted(cut.at)} on"
@@ -104,7 +101,7 @@ def _shown(match: Match) -> Iterator[str]:
 
 def _display(found: SearchResult) -> Display:
     rows = [[f"{match.path}:{match.line}", match.text.partition("\n")[0]] for match in found.matches]
-    return Display("table", {"columns": ["where", "match"], "rows": rows}, _many(found.count, "match", "matches"))
+    return Display("table", {"columns": ["where", "match"], "rows": rows}, counted(found.count, "match", "matches"))
 
 
 # ---- AstEdit ------------------------------------------------------------------------------------------------------
@@ -127,17 +124,17 @@ def _counts(made: Rewritten) -> Mapping[str, Any]:
 
 
 def _edit_lines(made: Rewritten) -> Iterator[str]:
-    looked = f"{_many(made.files, 'file', 'files')} read."
+    looked = f"{counted(made.files, 'file')} read."
     if made.rewritten:
         yield from _preview(made.rewritten)
         count = sum(file.count for file in made.rewritten)
-        made_in = _many(len(made.rewritten), "file", "files")
-        yield f"{_many(count, 'replacement', 'replacements')} in {made_in}; {looked}"
+        made_in = counted(len(made.rewritten), "file")
+        yield f"{counted(count, 'replacement')} in {made_in}; {looked}"
     else:
         yield f"No match, so no change is staged; {looked}"
     yield from map(_overlap, made.overlaps)
     if made.overlap_count > len(made.overlaps):
-        yield f"… {_many(made.overlap_count - len(made.overlaps), 'more overlap', 'more overlaps')}"
+        yield f"… {counted(made.overlap_count - len(made.overlaps), 'more overlap')}"
     yield from map(_cut_off, made.cuts)
     yield from _left_out(made.skipped)
     yield from made.hints
@@ -159,7 +156,7 @@ def _preview(rewritten: Sequence[FileResult]) -> Iterator[str]:
         if not blocks:
             yield _not_shown(rewritten[at:])
             return
-        yield f"{quoted(file.path)}: {_many(file.count, 'replacement', 'replacements')}"
+        yield f"{quoted(file.path)}: {counted(file.count, 'replacement')}"
         yield from blocks
         if file.count > len(blocks):
             yield f"  … {file.count - len(blocks)} more"
@@ -168,8 +165,8 @@ def _preview(rewritten: Sequence[FileResult]) -> Iterator[str]:
 def _not_shown(files: Sequence[FileResult]) -> str:
     count = sum(file.count for file in files)
     names = ", ".join(f"{quoted(file.path)} ({file.count})" for file in files[:_NAMED])
-    more = f" and {_many(len(files) - _NAMED, 'more file', 'more files')}" if len(files) > _NAMED else ""
-    return f"Not shown, {_many(count, 'replacement', 'replacements')}: {names}{more}"
+    more = f" and {counted(len(files) - _NAMED, 'more file')}" if len(files) > _NAMED else ""
+    return f"Not shown, {counted(count, 'replacement')}: {names}{more}"
 
 
 def _block(each: Match) -> str:
@@ -199,7 +196,7 @@ def _site(each: Match) -> str:
 def _cut_off(cut: Cut) -> str:
     if cut.limit == "files":
         return f"{_not_looked_at(cut)}: pass fewer paths, or increase max_files."
-    left = f"{_many(cut.more, 'more replacement is', 'more replacements are')} not included, from {quoted(cut.at)} on"
+    left = f"{counted(cut.more, 'more replacement is', 'more replacements are')} not included, from {quoted(cut.at)} on"
     return (
         f"{left}: call again after this change is applied, narrow the search by paths or glob, or increase max_matches."
     )
@@ -207,4 +204,4 @@ def _cut_off(cut: Cut) -> str:
 
 def _narrow(line: str) -> str:
     more = len(line) - _WIDTH
-    return line if more <= 0 else f"{line[:_WIDTH]}… ({_many(more, 'more character', 'more characters')})"
+    return line if more <= 0 else f"{line[:_WIDTH]}… ({counted(more, 'more character')})"
