@@ -16,30 +16,16 @@ from callgate.words.messages import Usage
 from callgate.words.model import StopReason
 
 NAME: Final = "gemini"
+_REASONS: Final[Mapping[StopReason, str]] = {
+    "end": "STOP",
+    "max_tokens": "MAX_TOKENS CONTINUATION",
+    "refusal": "SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT "
+    "IMAGE_RECITATION ESCALATION MODEL_ARMOR PUP_LIMITED_DISABLED",
+    "cut_off": "MALFORMED_FUNCTION_CALL MALFORMED_RESPONSE UNEXPECTED_TOOL_CALL TOO_MANY_TOOL_CALLS "
+    "MISSING_THOUGHT_SIGNATURE NO_IMAGE IMAGE_OTHER OTHER",
+}
 STOPS: Final[Mapping[str, StopReason]] = {
-    "STOP": "end",
-    "MAX_TOKENS": "max_tokens",
-    "CONTINUATION": "max_tokens",
-    "SAFETY": "refusal",
-    "RECITATION": "refusal",
-    "LANGUAGE": "refusal",
-    "BLOCKLIST": "refusal",
-    "PROHIBITED_CONTENT": "refusal",
-    "SPII": "refusal",
-    "IMAGE_SAFETY": "refusal",
-    "IMAGE_PROHIBITED_CONTENT": "refusal",
-    "IMAGE_RECITATION": "refusal",
-    "ESCALATION": "refusal",
-    "MODEL_ARMOR": "refusal",
-    "PUP_LIMITED_DISABLED": "refusal",
-    "MALFORMED_FUNCTION_CALL": "cut_off",
-    "MALFORMED_RESPONSE": "cut_off",
-    "UNEXPECTED_TOOL_CALL": "cut_off",
-    "TOO_MANY_TOOL_CALLS": "cut_off",
-    "MISSING_THOUGHT_SIGNATURE": "cut_off",
-    "NO_IMAGE": "cut_off",
-    "IMAGE_OTHER": "cut_off",
-    "OTHER": "cut_off",
+    reason: stop for stop, reasons in _REASONS.items() for reason in reasons.split()
 }
 """Maps ``finishReason`` of the API. For any other value, the message is treated as cut off, so that no call is run."""
 _OWN: Final = frozenset({"text", "thought"})

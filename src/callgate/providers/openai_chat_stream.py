@@ -16,18 +16,13 @@ from callgate.providers.stream_parser import EventParser
 from callgate.words.model import PartKind, StopReason
 
 FAMILY = "openai-chat"
-_STOPS: Mapping[str, StopReason] = {
-    "stop": "end",
-    "eos": "end",
-    "stop_sequence": "end",
-    "tool_calls": "end",
-    "function_call": "end",
-    "length": "max_tokens",
-    "max_tokens": "max_tokens",
-    "model_length": "context_full",
-    "content_filter": "refusal",
-    "sensitive": "refusal",
+_REASONS: Mapping[StopReason, str] = {
+    "end": "stop eos stop_sequence tool_calls function_call",
+    "max_tokens": "length max_tokens",
+    "context_full": "model_length",
+    "refusal": "content_filter sensitive",
 }
+_STOPS: Mapping[str, StopReason] = {reason: stop for stop, reasons in _REASONS.items() for reason in reasons.split()}
 """Maps finish reasons. A finished message with calls stops for the calls, whatever the reason. With an unknown reason
 the message counts as cut off."""
 _FAILURES = {

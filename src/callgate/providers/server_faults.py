@@ -37,55 +37,26 @@ _CODES_OF: Mapping[Fault, str] = {
 CODES: Mapping[str, Fault] = {code: fault for fault, codes in _CODES_OF.items() for code in codes.split()}
 _WEAK = (None, "bad_request", "not_allowed", "rate_limited", "server")
 """Faults of codes that are not specific: the words of the message may be more specific."""
-_WORDS: Sequence[tuple[Pattern[str], Fault]] = (
-    (
-        late_pattern(
-            r"maximum context length|context (length|size|window|limit)|exceeds? (the )?(available |model'?s? )?context"
-            r"|n_ctx|prompt is too long|input is too long|longer than the maximum|reduce the length of"
-            r"|request too large for|max_model_len|too large for model with \d+ maximum context"
-            r"|exceeds the maximum (number of tokens|size)|input token count|payload size exceeds",
-            IGNORECASE,
-        ),
-        "too_long",
-    ),
-    (
-        late_pattern(
-            r"try pulling it first|model .{0,200}(not found|does not exist|is not loaded|not a valid model)"
-            r"|no such model|not a valid model id|no models? loaded|unknown model",
-            IGNORECASE | DOTALL,
-        ),
-        "unknown_model",
-    ),
-    (
-        late_pattern(
-            r"image input|(support|accept)s? images?|image_url|multimodal|mmproj"
-            r"|image exceeds|image dimensions|could not process image|many-image requests|input image",
-            IGNORECASE,
-        ),
-        "image",
-    ),
-    (
-        late_pattern(r"didn'?t provide an api key|missing (bearer|api key)|no api key|no auth credentials", IGNORECASE),
-        "no_key",
-    ),
-    (
-        late_pattern(
-            r"(invalid|incorrect|wrong) api key"
-            r"|api key (is )?(not valid|invalid|expired|not found|was reported as leaked)",
-            IGNORECASE,
-        ),
-        "wrong_key",
-    ),
-    (
-        late_pattern(
-            r"insufficient (balance|credits?|quota|funds)|credit balance"
-            r"|credits are depleted|spend limit|spending cap|usage limits|extra usage is required|enable billing",
-            IGNORECASE,
-        ),
-        "no_credit",
-    ),
-    (late_pattern("organization has been disabled", IGNORECASE), "not_allowed"),
-)
+_WORDS_OF: Mapping[Fault, str] = {
+    "too_long": r"maximum context length|context (length|size|window|limit)|n_ctx|prompt is too long|input is too long"
+    r"|exceeds? (the )?(available |model'?s? )?context|longer than the maximum|reduce the length of|max_model_len"
+    r"|request too large for|too large for model with \d+ maximum context|exceeds the maximum (number of tokens|size)"
+    r"|input token count|payload size exceeds",
+    "unknown_model": r"try pulling it first|model .{0,200}(not found|does not exist|is not loaded|not a valid model)"
+    r"|no such model|not a valid model id|no models? loaded|unknown model",
+    "image": r"image input|(support|accept)s? images?|image_url|multimodal|mmproj|image exceeds|image dimensions"
+    r"|could not process image|many-image requests|input image",
+    "no_key": r"didn'?t provide an api key|missing (bearer|api key)|no api key|no auth credentials",
+    "wrong_key": r"(invalid|incorrect|wrong) api key|api key (is )?(not valid|invalid|expired|not found)"
+    r"|api key was reported as leaked",
+    "no_credit": r"insufficient (balance|credits?|quota|funds)|credit balance|credits are depleted|spend limit"
+    r"|spending cap|usage limits|extra usage is required|enable billing",
+    "not_allowed": r"organization has been disabled",
+}
+"""The words in messages for each fault; the first matching row is used."""
+_WORDS: Sequence[tuple[Pattern[str], Fault]] = [
+    (late_pattern(words, IGNORECASE | DOTALL), fault) for fault, words in _WORDS_OF.items()
+]
 _WAIT = late_pattern(r"try again in (\d{1,6}(?:\.\d{1,6})?) ?(ms|s)\b")
 """Finds the retry delay in the message of a rate limit inside a stream, where there are no headers."""
 _ADVICE = {

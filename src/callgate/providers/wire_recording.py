@@ -31,20 +31,8 @@ from callgate.words.noun import nothing, noun
 
 REMOVED = "[removed]"
 _KEPT = (
-    "accept",
-    "accept-encoding",
-    "anthropic-beta",
-    "anthropic-version",
-    "content-type",
-    "date",
-    "openai-beta",
-    "openai-processing-ms",
-    "request-id",
-    "retry-after",
-    "retry-after-ms",
-    "server",
-    "user-agent",
-    "x-request-id",
+    *("accept", "accept-encoding", "anthropic-beta", "anthropic-version", "content-type", "date", "openai-beta"),
+    *("openai-processing-ms", "request-id", "retry-after", "retry-after-ms", "server", "user-agent", "x-request-id"),
     "x-should-retry",
 )
 """Headers whose values are recorded. All others may contain a secret."""
