@@ -54,7 +54,9 @@ class ServersPart(FeaturePart):
         if not found:
             return ()
         if len(found) > MOST_MENTIONED:
-            self._inform(f"the first {MOST_MENTIONED} of {len(found)} resources mentioned in the message are read")
+            text = f"the first {MOST_MENTIONED} of {len(found)} resources mentioned in the message are read"
+            self._opened.record.write(Noted(self._opened.now(), text))
+            self._notices.add("server", text)
         names = {each.spec.name for each in self._opened.equipment.toolbox.tools()}
         deferred = EXECUTE in names and READ not in names
         return [
@@ -67,10 +69,6 @@ class ServersPart(FeaturePart):
 
     async def close(self, *, discard: bool) -> None:
         await self.servers.aclose()
-
-    def _inform(self, text: str) -> None:
-        self._opened.record.write(Noted(self._opened.now(), text))
-        self._notices.add("server", text)
 
 
 def _read(server: str, uri: str, call_id: str, deferred: bool) -> InjectedCall:

@@ -189,23 +189,21 @@ def read_server(name: str, entry: object, origin: Origin) -> tuple[ServerConfig,
 
 
 def as_entry(server: ServerConfig) -> dict[str, Any]:
-    found: dict[str, Any] = {"type": server.transport}
-    if server.transport == "stdio":
-        found |= {"command": server.command, "args": list(server.args), "env": dict(server.env)}
-    else:
-        found |= {"url": server.url, "headers": dict(server.headers)}
-    if server.headers_helper:
-        found["headersHelper"] = server.headers_helper
-    if server.client is not None:
-        client = {
-            "clientId": server.client.id,
-            "clientSecret": server.client.secret,
-            "callbackPort": server.client.port,
-        }
-        found["oauth"] = {key: value for key, value in client.items() if value}
-    if server.trusted:
-        found["trusted"] = True
-    return {key: value for key, value in found.items() if value not in ([], {})}
+    """Return the entry of a server in a configuration file, without fields that have their default value."""
+    client = server.client or OAuthClient("")
+    oauth = {"clientId": client.id, "clientSecret": client.secret, "callbackPort": client.port}
+    found: dict[str, Any] = {
+        "type": server.transport,
+        "command": server.command,
+        "args": list(server.args),
+        "env": dict(server.env),
+        "url": server.url,
+        "headers": dict(server.headers),
+        "headersHelper": server.headers_helper,
+        "oauth": {key: value for key, value in oauth.items() if value},
+        "trusted": server.trusted,
+    }
+    return {key: value for key, value in found.items() if value}
 
 
 def merged(parts: Iterable[ServerConfigs]) -> ServerConfigs:
@@ -236,19 +234,15 @@ def _client(given: Mapping[str, object]) -> OAuthClient | None:
     value = given.get("oauth")
     if value is None:
         return None
-    if not isinstance(value, dict) or not {*cast("dict[str, object]", value)} <= {
-        "clientId",
-        "clientSecret",
-        "callbackPort",
-    }:
+    known = {"clientId", "clientSecret", "callbackPort"}
+    if not isinstance(value, dict) or not known.issuperset(cast("dict[str, object]", value)):
         raise ValueError("oauth must be an object with clientId, and optionally clientSecret and callbackPort")
     client = cast("dict[str, object]", value)
     port = client.get("callbackPort", 0)
     if type(port) is not int or not 0 <= port < 65_536:
         raise ValueError("callbackPort must be a port number")
-    return OAuthClient(
-        _text(client, "clientId"), _text(client, "clientSecret") if "clientSecret" in client else "", port
-    )
+    secret = _text(client, "clientSecret") if "clientSecret" in client else ""
+    return OAuthClient(_text(client, "clientId"), secret, port)
 
 
 def _text(given: Mapping[str, object], key: str) -> str:

@@ -36,6 +36,7 @@ class ImageFitter:
         self._refused: set[str] = set()
         self._sent: dict[str, str] = {}  # names of the images in the last request, by digest
         self._notes: list[str] = []
+        self._found: list[tuple[Image, str]] = []  # the images of the request with their names
         self._digests: dict[int, tuple[bytes, str]] = {}  # by the id of the bytes object, which the history keeps alive
 
     def fit(self, request: Request) -> tuple[Request, list[str]]:
@@ -44,7 +45,7 @@ class ImageFitter:
         if not self._facts.abilities.images or not any(map(has_image, request.messages)):
             return request, []
         names = _names(request)
-        self._notes = []
+        self._notes, self._found = [], []
         fitted = [_with_images(message, names, self._fit_image) for message in request.messages]
         return replace(request, messages=self._limit_number(fitted, names)), self._notes
 
@@ -79,6 +80,7 @@ class ImageFitter:
             return Text(found)
         if self._digest(found.data) in self._refused:
             return Text(f"[{name or 'An image'} is omitted: the server refused it. Describe it in words.]")
+        self._found.append((found, name or "an image of the prompt"))
         return found
 
     def _scaled_or_line(self, image: Image, name: str) -> Image | str:
@@ -106,14 +108,7 @@ class ImageFitter:
         return f"[{line}.]"
 
     def _limit_number(self, messages: list[Message], names: Mapping[str, str]) -> tuple[Message, ...]:
-        found: list[tuple[Image, str]] = []
-
-        def collect(given: Content, image: Image, name: str) -> Content:
-            found.append((image, name or "an image of the prompt"))
-            return given
-
-        for message in messages:
-            _with_images(message, names, collect)
+        found = self._found
         surplus = self._surplus([len(image.data) for image, _ in found])
         self._sent = {self._digest(image.data): name for image, name in found[surplus:]}
         if not surplus:
