@@ -9,7 +9,7 @@ import pytest
 
 from callgate import Continue, Prompt, QuestionAsked, Session, SessionLimits
 from callgate.core.ports import Run
-from callgate.session.nesting import nesting_of
+from callgate.session.conversation import nesting_of
 from callgate.testing import PlainTool, ScriptedModel, call, settle, turn
 from callgate.transcript.answer_files import AnswerRefused
 from callgate.transcript.masking import Masker

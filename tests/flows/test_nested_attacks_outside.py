@@ -14,7 +14,8 @@ from callgate.config import Config
 from callgate.conversation.record import MemoryJournal
 from callgate.host.local import LocalHost
 from callgate.policy.entries import RuleLine
-from callgate.session.nesting import nesting_feature, nesting_of
+from callgate.session.conversation import nesting_of
+from callgate.session.nesting import nesting_feature
 from callgate.session.user_questions import questions_feature
 from callgate.testing import PlainTool, ScriptedModel, call, say, stop, turn
 from callgate.tools.builtin import builtin_tools

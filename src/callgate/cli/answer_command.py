@@ -19,7 +19,6 @@ from callgate.formats.display import counted
 from callgate.transcript.answer_files import AnswerRefused
 from callgate.transcript.lock import LockHolder, holder_of
 from callgate.transcript.question_answers import AnswerTaken, OpenQuestion, questions_in
-from callgate.tui.external_editor import edited_text
 from callgate.words.decisions import Confirmation, FieldAnswer, Question, arguments_hash
 
 ANSWERS = ("yes", "no", "always")
@@ -191,6 +190,11 @@ def _edited(question: Question, name: str) -> dict[str, Any] | None:
     before = question.arguments.get(which)
     if not isinstance(before, str):
         raise AnswerRefused(f"{question.tool} has no text {which!r} to edit; it has {_texts(question.arguments)}")
+    try:
+        from callgate.tui.composer.local_files import edited_text  # needs prompt_toolkit
+    except ModuleNotFoundError:
+        raise AnswerRefused("the editor needs more packages: pip install 'callgate[app]'") from None
+
     after = edited_text(before)
     if after is None:
         raise AnswerRefused("the editor failed; the question is still open")
