@@ -266,21 +266,24 @@ def test_only_our_own_answer_is_taken_back(tmp_path: Path) -> None:
     assert files(log) == []
 
 
-def test_opening_keeps_what_waits_and_removes_what_has_served(tmp_path: Path) -> None:
+def test_opening_records_what_waits_and_closing_removes_what_has_served(tmp_path: Path) -> None:
     store, log = keep(tmp_path, waiting_on(question(), question("c2")))
     first, second = QuestionFold(store.read().events).open.values()
-    leave_answer(log, first, question().yes())
-    leave_answer(log, second, question("c2").yes())
 
     async def opened() -> None:
         journal = await store.open()
-        assert len(files(log)) == 2
+        leave_answer(log, first, question().yes())
+        leave_answer(log, second, question("c2").yes())
         journal.append(QuestionAnswered(AT, question().yes()))
         await journal.aclose()
         assert files(log) == [f"{second.key}.json"]
         leave_answer(log, first, question().yes())
-        await (await store.open()).aclose()
+        journal = await store.open()
         assert files(log) == [f"{second.key}.json"]
+        assert await journal.answers() == ()
+        await journal.aclose()
+        assert files(log) == []
+        assert [each.call_id for each in on_record(log)] == ["c1", "c2"]
 
     asyncio.run(opened())
 

@@ -8,7 +8,7 @@ session open reads the file, unless the log shows that it has just recorded anot
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from difflib import get_close_matches
@@ -90,6 +90,15 @@ def answer_question(log: Path, masker: Masker, confirmation: Confirmation) -> An
     _refuse_strangers(log)
     asked = _fitting(log, QuestionFold(read_log(log).events), answer)
     return _Attempt(log, masker, asked, answer).taken()
+
+
+def left_answers(log: Path, masker: Masker, questions: QuestionFold) -> Iterator[Confirmation]:
+    """Yield the answers in answer files that no program has read. An answer with a secret, which must not be recorded,
+    is left out."""
+    for asked in questions.open.values():
+        answer = read_answer(log, asked.key) if questions.will_run(asked) else None
+        if answer is not None and not _has_secret(masker, answer):
+            yield answer
 
 
 # ---- what is an answer --------------------------------------------------------------------------------------------
@@ -241,8 +250,7 @@ class _Attempt:
                 f"session {session} is not open, and the message with call {answer.call_id} was never "
                 "completed: the call will not run with any answer"
             )
-        masked = self._masker.noun(answer)
-        if (masked.arguments, masked.answers) != (answer.arguments, answer.answers):
+        if _has_secret(self._masker, answer):
             raise AnswerRefused(
                 "the answer contains a secret, which must not be written to the log, and the session is not open "
                 "to receive the answer: answer while the session is open"
@@ -250,6 +258,11 @@ class _Attempt:
 
     def _as(self, how: Literal["recorded", "left"], holder: LockHolder | None = None) -> AnswerTaken:
         return AnswerTaken(self._log.stem, self._asked.question, self._answer, how, holder)
+
+
+def _has_secret(masker: Masker, answer: Confirmation) -> bool:
+    masked = masker.noun(answer)
+    return (masked.arguments, masked.answers) != (answer.arguments, answer.answers)
 
 
 def _is_same(one: Confirmation, other: Confirmation) -> bool:

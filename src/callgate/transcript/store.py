@@ -19,7 +19,7 @@ from callgate.transcript.answer_files import tidy_answers
 from callgate.transcript.disk_journal import DiskJournal, append_to_log, write_log
 from callgate.transcript.loader import LoadedLog, read_log
 from callgate.transcript.lock import holder_of
-from callgate.transcript.question_answers import AnswerTaken, answer_question, questions_in
+from callgate.transcript.question_answers import AnswerTaken, answer_question, left_answers, questions_in
 from callgate.transcript.question_fold import QuestionFold
 from callgate.transcript.repair import locked_log, repair
 from callgate.transcript.session_list import LATEST, Listed, find, listed
@@ -216,7 +216,9 @@ class Store:
         if quarantined is not None:
             loaded.events.append(quarantined)
         # A killed program may have left answer files of closed questions.
-        tidy_answers(log, {asked.key for asked in QuestionFold(loaded.events).open.values()})
+        questions = QuestionFold(loaded.events)
+        tidy_answers(log, {asked.key for asked in questions.open.values()})
+        answered = [e.QuestionAnswered(time(), each) for each in left_answers(log, self.masker, questions)]
         journal = DiskJournal(log, self.masker, loaded=loaded, fd=fd)
         if loaded.unknown and quarantined is None:  # those lines may have messages: their ids are not given again
             (messages, turns), ledger = loaded.chain.counted, Ledger(loaded.events)
@@ -225,6 +227,9 @@ class Store:
                 journal.append(loaded.events[-1])
         if quarantined is not None:
             journal.append(quarantined)
+        for event in answered:  # nobody may wait until the mailbox is read, as in a run that ends at its questions
+            loaded.events.append(event)
+            journal.append(event)
         return journal
 
 

@@ -2,8 +2,11 @@
 
 import asyncio
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
+from time import time
+from typing import Literal
 
 import pytest
 
@@ -13,6 +16,7 @@ from callgate.cli.start_options import read_headless
 from callgate.formats.jsonable import from_json
 from callgate.testing import call, fail, say, stop, think, turn
 from callgate.testing.script import Scene
+from callgate.transcript.lock import drop_name, open_log, take_lock
 from callgate.words.errors import ModelError
 from callgate.words.events import Event, Noted, SessionEvent
 from callgate.words.messages import Message, ResultPart, Usage
@@ -366,3 +370,24 @@ def test_a_budget_of_tokens_is_a_limit_of_this_run(desk: Desk) -> None:
     ran = desk.run(["Read.", "--token-budget", "500", "--output-format", "json"], reads)
     assert ran.code == 4
     assert ran.lines[-1]["reason"] == "budget"
+
+
+@pytest.mark.spec("GATE-5")
+@pytest.mark.parametrize("outcome", ["yes", "no"])
+def test_an_answer_that_an_ending_program_did_not_read_is_used_by_the_next_start(
+    desk: Desk, outcome: Literal["yes", "no"]
+) -> None:
+    """The mailbox is read while questions are open, and a run without --wait ends at its questions."""
+    assert desk.run(["Write."], turn(call("Write", file_path="notes.txt", content="x\n"))).code == 3
+    (question,), log = desk.store.questions(), desk.store.find()
+    holder = open_log(log, os.O_RDWR)
+    take_lock(holder, log, time())
+    assert desk.store.answer(log, question.yes() if outcome == "yes" else question.no()).how == "left"
+    drop_name(log)
+    os.close(holder)
+    ran = desk.run(["--continue"], turn(say("Done.")))
+    assert (ran.code, ran.out) == (0, "Done.\n"), ran.err
+    (result,) = desk.models[-1].requests[0].messages[-1].parts
+    assert isinstance(result, ResultPart)
+    assert result.is_error == (outcome == "no")
+    assert (desk.work / "notes.txt").exists() == (outcome == "yes")
