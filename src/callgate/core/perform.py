@@ -231,13 +231,10 @@ class Performer:
         except BaseException as error:
             if is_shutdown(error):
                 raise
-            result = self._hook_failed(call, result, error)
+            note = f"A hook after {call.name} failed: {in_words(error)}"
+            self._record.write(Noted(self._clock.now(), note, "error", call.id))
+            result = _noted(result, f"[{note}]")
         return await self._complete(call, result)
-
-    def _hook_failed(self, call: Call, result: Result, error: BaseException) -> Result:
-        note = f"A hook after {call.name} failed: {in_words(error)}"
-        self._record.write(Noted(self._clock.now(), note, "error", call.id))
-        return _noted(result, f"[{note}]")
 
     async def _complete(self, call: Call, result: Result) -> Result:
         """Add notes about empty output, changed arguments and hooks to the result. If the result is over the limit,

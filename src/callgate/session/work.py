@@ -10,6 +10,7 @@ from callgate.conversation.feature_set import Equipment
 from callgate.conversation.injected import ProgramCalls
 from callgate.conversation.ledger import Ledger
 from callgate.conversation.loop import Loop
+from callgate.conversation.message_reader import spent_by
 from callgate.conversation.ports import Model
 from callgate.conversation.recovery import answered_by
 from callgate.conversation.view import AnswerText
@@ -147,12 +148,10 @@ class Work:
     def open_spent(self) -> Spent | None:
         """Tokens and price of the recorded message of the open turn, or None. The TurnEnded event is not recorded
         yet."""
-        opened, price = self._ledger.open_message, self.equipment.price
-        if opened is None or opened.message.usage is None:
+        opened, kit = self._ledger.open_message, self.equipment
+        if opened is None:
             return None
-        usage = opened.message.usage
-        name = answered_by(opened.message, self.equipment.model, self.equipment.fallback).name
-        return Spent(name, usage, None if price is None else price(name, usage))
+        return spent_by(answered_by(opened.message, kit.model, kit.fallback), opened.message.usage, kit.price)
 
     @property
     def is_busy(self) -> bool:
