@@ -7,7 +7,7 @@ from functools import partial
 from callgate.core.ports import Host
 from callgate.host.ports import Command, Files, Process, Processes, files_of
 from callgate.testing.checks import promise
-from callgate.testing.checks.host_checks import NONSENSE
+from callgate.testing.checks.port_checks import NONSENSE
 from callgate.words.changes import ChangeSet, FileChange
 from callgate.words.errors import ToolFailure
 from callgate.words.noun import noun

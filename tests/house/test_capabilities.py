@@ -11,7 +11,7 @@ OTHERS = {"os", "signal", "sys.stdout", "self", "self.panels[-1]", "error", "mes
 OTHERS |= {"pending", "ctx.request", "value", "kind", "inner"}
 # Further objects. Left: the file. Right: the object.
 FURTHER = {
-    ("testing/checks/stream_checks.py", "stream"),  # a conformance check reports a stream that cannot be closed
+    ("testing/checks/port_checks.py", "stream"),  # a conformance check reports a stream that cannot be closed
     ("tools/foreign.py", "tool"),  # a tool of another framework
     ("formats/jsonable.py", "each"),  # a class of values
     ("tools/parameters.py", "each"),  # an annotation of a parameter

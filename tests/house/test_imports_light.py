@@ -10,7 +10,7 @@ from pathlib import Path
 BUDGET = 60
 
 # The first turn of a session without settings, a journal or a command: modules beyond those of pydantic.
-TURN_BUDGET = 145
+TURN_BUDGET = 144
 TURN = Path(__file__).with_name("probe_first_turn.py")
 LATER = ("shell.", "changes.", "host.applying", "policy.hooks", "config", "transcript.masking", "tools.structural")
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from callgate.providers.family import ServerEvent, StreamParser
-from callgate.testing.checks.stream_checks import check_events
+from callgate.testing.checks.port_checks import check_events
 from callgate.words.errors import ModelError
 from callgate.words.messages import CallPart, Message, Opaque, Part, Text, Thinking, Usage
 from callgate.words.model import (

@@ -8,8 +8,7 @@ work            runs the turns: the next prompt, unfinished work, tasks between 
 history         edits of the conversation: rewind, branch, snip, trim, and recorded settings
 reply           events as asynchronous iterators
 nesting         nested sessions: names, costs, questions and modes; ``nested_gate`` checks their calls
-answer_mailbox  answers that other programs write next to the log
-user_questions  questions to the user outside of calls
+user_questions  questions to the user outside of calls, and answers that other programs write next to the log
 hooks           hooks for all events except calls
 remembered      answers that are remembered beyond the session
 """

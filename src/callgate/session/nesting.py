@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from callgate._version import __version__
 from callgate.conversation.feature import Feature, FeaturePart, OpenSession
 from callgate.conversation.ledger import Ledger
-from callgate.session.answer_mailbox import AnswerMailbox
 from callgate.session.user_questions import NAME as QUESTIONS
-from callgate.session.user_questions import UserQuestions
+from callgate.session.user_questions import AnswerMailbox, UserQuestions
 from callgate.transcript.session_paths import agent_log
 from callgate.words import events
 from callgate.words.decisions import ASK_PREFIX, ApprovalPolicy, Confirmation, Question

@@ -1,9 +1,16 @@
 """Fakes and conformance checks for tests of Callgate and of code that uses it."""
 
-from callgate.testing.checks.call_checks import check_gate, check_journal, check_tool, check_toolbox
 from callgate.testing.checks.feature_checks import check_feature
-from callgate.testing.checks.host_checks import check_clock, check_host
-from callgate.testing.checks.stream_checks import check_events, check_model
+from callgate.testing.checks.port_checks import (
+    check_clock,
+    check_events,
+    check_gate,
+    check_host,
+    check_journal,
+    check_model,
+    check_tool,
+    check_toolbox,
+)
 from callgate.testing.clock import ManualClock, StuckError, VirtualLoop, run_virtual, settle
 from callgate.testing.gated_model import GatedModel, GatedStream
 from callgate.testing.memory_host import MemoryHost, MemoryProcess, MemoryProcesses, ScriptedCommand

@@ -19,7 +19,7 @@ from callgate.conversation.reminders import remind
 from callgate.core.gate import CheckGate
 from callgate.core.ports import Check
 from callgate.testing.checks import promise, promise_kind
-from callgate.testing.checks.call_checks import check_gate, check_toolbox
+from callgate.testing.checks.port_checks import check_gate, check_toolbox
 from callgate.testing.memory_host import MemoryHost
 from callgate.testing.plain import PlainTool, PlainToolbox
 from callgate.testing.script import ScriptedModel
