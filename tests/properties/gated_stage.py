@@ -19,7 +19,7 @@ from callgate.core.ports import Run
 from callgate.features import compaction_feature
 from callgate.policy.entries import HookLine, RuleLine
 from callgate.policy.setting_rows import SettingValues
-from callgate.session.nesting import nesting_of
+from callgate.session.conversation import nesting_of
 from callgate.testing import MemoryHost, PlainTool, PlainToolbox, ScriptedModel, ScriptedTurn, pause, say, turn
 from callgate.testing.script import raw_call
 from callgate.transcript.question_fold import QuestionFold, which_of
