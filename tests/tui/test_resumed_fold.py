@@ -9,9 +9,9 @@ from callgate import Prompt, Session, Store, Toolbox, tool
 from callgate.cli.start_options import read_interactive
 from callgate.testing import ScriptedModel, call, say, turn
 from callgate.tui.blocks import CallBlock, NoticeBlock, PromptBlock, TextBlock
+from callgate.tui.commands.slash_session import go_back, open_rewind, prompts_of
 from callgate.tui.fold import SHOWN, ConversationFold, fold_of, keep_end, left_open
 from callgate.tui.panels.list_panel import ListPanel
-from callgate.tui.panels.rewind_panel import go_back, open_rewind, prompts_of
 from callgate.tui.panels.sessions_panel import SessionsPanel, pick_session
 from callgate.tui.port import SessionStart
 from callgate.words.events import Event

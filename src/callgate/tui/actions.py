@@ -86,7 +86,7 @@ class InputActions:
         elif composer.text:
             composer.give_up()
         else:
-            from callgate.tui.panels.rewind_panel import open_rewind
+            from callgate.tui.commands.slash_session import open_rewind
 
             self._app.start(open_rewind(self._app))
 
