@@ -85,7 +85,7 @@ async def test_a_rule_about_the_wrapper_is_noted_with_its_line_and_rules_about_t
     noted = {note.origin.line: note.text.partition(":")[0].partition(",")[0] for note in found.notes}
     assert noted == {
         3: f"deny {EXECUTE} has no effect",
-        4: f"deny {SEARCH} stops the model from searching for tools",
+        4: f"deny {SEARCH} does not stop calls of known tools",
         6: f"ask {EXECUTE}(mcp__hub) has no effect",
         7: f"allow {EXECUTE}(tool_name=mcp__hub__drop) has no effect",
     }
