@@ -2,8 +2,7 @@
 
 import pytest
 
-from callgate.policy.allowed_hosts import includes, proxy_rules
-from callgate.policy.hosts import host_pattern
+from callgate.policy.hosts import host_pattern, includes, proxy_rules
 from tests.rows import rows
 
 

@@ -9,11 +9,17 @@ A name may resolve to any address. Therefore the code that connects calls ``is_p
 """
 
 import re
-from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from collections.abc import Sequence
+from functools import partial
+from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import TYPE_CHECKING
 from unicodedata import category
 
 from callgate.words.late_pattern import late_pattern
 from callgate.words.noun import noun
+
+if TYPE_CHECKING:
+    from callgate.host.sandbox.proxy_connection import ProxyRules
 
 _WEB_PORTS = (80, 443)
 """The default ports of http and https. A URL with one of these ports is compared like a URL without a port."""
@@ -249,3 +255,64 @@ def is_public_suffix(name: str) -> bool:
     if len(labels) == 1 or name in _SHARED_DOMAINS.split():
         return True
     return len(labels) == 2 and len(labels[1]) == 2 and labels[0] in _SECOND_LEVEL.split()
+
+
+_LOCAL = "localhost"
+_DIRECT = (_LOCAL, "127.0.0.1", "::1")
+"""Hosts that commands reach without the proxy: the sandbox's own loopback interface. A host is omitted if the user
+allows the host of that name on this machine."""
+
+
+def proxy_rules(hosts: Sequence[str], denied: Sequence[HostPattern] = ()) -> "ProxyRules":
+    """Return the proxy rules for hosts written as in ``sandbox.allow_hosts``. Raise ValueError for an invalid host.
+
+    denied  patterns of hosts that the proxy refuses, even if ``hosts`` allows them
+    """
+    from callgate.host.sandbox.proxy_connection import ProxyRules  # most settings name no hosts
+
+    allowed = tuple(host_pattern(each, star=True) for each in hosts)
+    named = {each.name.strip("[]") for each in allowed}
+    return ProxyRules(
+        normal=normal_host,
+        allows=partial(_allows, allowed, tuple(denied)),
+        refuses=partial(_refuses, allowed),
+        direct=tuple(each for each in _DIRECT if each not in named),
+    )
+
+
+def includes(wide: Sequence[str], narrow: Sequence[str]) -> bool:
+    """Return True if the patterns ``wide`` allow every host that the patterns ``narrow`` allow."""
+    patterns = [host_pattern(each, star=True) for each in wide]
+    return all(any(_within(host_pattern(each, star=True), pattern) for pattern in patterns) for each in narrow)
+
+
+def _within(narrow: HostPattern, wide: HostPattern) -> bool:
+    if narrow == wide:
+        return True
+    if narrow.port != wide.port or not narrow.name:
+        return False
+    if not wide.name:
+        return not is_private(narrow.name)
+    return wide.below and narrow.name.endswith(f".{wide.name}")
+
+
+def _allows(allowed: Sequence[HostPattern], denied: Sequence[HostPattern], host: str) -> bool:
+    return any(each.covers(host) for each in allowed) and not any(each.may_match(host) for each in denied)
+
+
+def _refuses(allowed: Sequence[HostPattern], address: str, host: str) -> bool:
+    """Return True if the resolved address is private and not allowed. A private address is allowed if a pattern
+    contains the address, or if a pattern names a host of the local network that resolves to it. Only localhost may
+    resolve to this machine. No name may resolve to a cloud metadata address."""
+    if not is_private(address):
+        return False
+    port = host.rpartition(":")[2] if host.count(":") == 1 or "]:" in host else ""
+    literal = f"[{address}]" if ":" in address else address
+    if any(each.covers(f"{literal}:{port}" if port else literal) for each in allowed if each.name):
+        return False
+    name, found = host.removesuffix(f":{port}").strip("[]"), ip_address(address)
+    if not is_private(name) or not any(each.name and each.covers(host) for each in allowed):
+        return True
+    if found.is_loopback:
+        return name != _LOCAL and not name.endswith(f".{_LOCAL}")
+    return found.is_link_local or found.is_unspecified or found.is_multicast or not found.is_private

@@ -221,7 +221,7 @@ def _overruled(said: SetValue, why: str) -> SettingsFault:
 
 def _is_stricter(said: SetValue, than: str | int | float | tuple[str, ...] | None) -> bool:
     if isinstance(said.value, tuple):
-        from callgate.policy.allowed_hosts import includes  # hosts are the only list setting
+        from callgate.policy.hosts import includes  # hosts are the only list setting
 
         return said.value != than and includes(than if isinstance(than, tuple) else (), said.value)
     if isinstance(said.value, str):

@@ -201,7 +201,7 @@ def _proxy_for(sandbox: Sandbox, hosts: Sequence[str], denies: Sequence[Rule]) -
     if not sandbox.has_network:
         return None
     from callgate.host.sandbox.proxy import HostProxy  # most settings name no hosts
-    from callgate.policy.allowed_hosts import proxy_rules
+    from callgate.policy.hosts import proxy_rules
 
     denied = [rule.content.pattern for rule in denies if isinstance(rule.content, HostContent)]
     return HostProxy(proxy_rules(hosts, denied))

@@ -7,7 +7,7 @@ from threading import Thread
 
 from callgate.host.ports import HostDecision
 from callgate.host.sandbox.proxy import HostProxy
-from callgate.policy.allowed_hosts import proxy_rules
+from callgate.policy.hosts import proxy_rules
 
 
 @contextmanager

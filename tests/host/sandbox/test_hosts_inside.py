@@ -10,7 +10,7 @@ import pytest
 from callgate.host.ports import Command, HostDecision
 from callgate.host.sandbox.proxy import HostProxy
 from callgate.host.sandbox.sandbox import Backend, Sandbox, SandboxRefused
-from callgate.policy.allowed_hosts import proxy_rules
+from callgate.policy.hosts import proxy_rules
 from tests.host.sandbox.kit import sandbox_of, visible_folder, workspace_in
 from tests.host.sandbox.proxy_kit import echo, page, server
 

@@ -18,7 +18,7 @@ from callgate.host.sandbox.prover import Arena
 from callgate.host.sandbox.proxy import HostProxy
 from callgate.host.sandbox.proxy_connection import ProxyRules
 from callgate.host.sandbox.sandbox import Sandbox
-from callgate.policy.allowed_hosts import proxy_rules
+from callgate.policy.hosts import proxy_rules
 from tests.host.sandbox.attacks import program as all_attacks
 
 _METADATA = "metadata.callgate.example"
