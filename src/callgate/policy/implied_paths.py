@@ -1,5 +1,5 @@
 """Finds paths that a call may use although nothing declares them: matches of globs, files in folders that a command
-reads as a whole, and texts in arguments."""
+reads as a whole, texts in arguments, and project files that control a build tool."""
 
 import os
 import re

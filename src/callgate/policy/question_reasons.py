@@ -1,5 +1,5 @@
-"""Builds the text of a question: why no allow rule covers the call, and which rules would allow it. A rule is
-suggested only after a test shows that it allows the call."""
+"""Builds the choices that the answer "always" offers, and the text of a question: why no allow rule covers the call,
+and which rules would allow it. A rule is suggested only after a test shows that it allows the call."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

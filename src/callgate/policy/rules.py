@@ -3,6 +3,8 @@
 A tool is named exactly. ``mcp__server`` and ``mcp__server__*`` name every tool of the server. ``mcp__*`` names every
 tool of every server and ``*`` names every tool; both are only valid in deny and ask rules. The content is the text
 between the first ``(`` and the last character, which must be ``)``; parentheses in the content need no escape.
+
+Remembered answers are converted to rules, which belong to no settings file.
 """
 
 import re

@@ -1,4 +1,9 @@
-"""Runs hooks: selects the hooks that match an event, runs them, and merges their answers."""
+"""Runs hooks: selects the hooks that match an event, runs them, and merges their answers.
+
+The merged answer does not depend on the order in which the hooks finish. A deny overrides an ask, and an ask overrides
+an allow. Texts are joined in the order of the configuration. The allow of a hook of the repository is ignored. An allow
+is also ignored if another hook changed the arguments.
+"""
 
 import json
 import os
