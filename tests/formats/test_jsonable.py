@@ -321,7 +321,7 @@ def values_of(kind: Any) -> st.SearchStrategy[Any]:
         return st.one_of([values_of(member) for member in inside if get_origin(member) is not Callable])
     if origin is Literal:
         return st.sampled_from(inside)
-    if origin is Mapping:
+    if origin in (Mapping, dict):
         return st.dictionaries(values_of(inside[0]), values_of(inside[1]), max_size=3)
     if origin is tuple and inside[-1] is ...:
         return st.lists(values_of(inside[0]), max_size=3).map(tuple)
