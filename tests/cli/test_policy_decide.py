@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callgate.admin.call_judge import CallJudge
+from callgate.admin.workspace_policy import CallJudge
 from callgate.cli.policy_commands import KEYS, decide_lines
 from tests.cli.policy_kit import Person
 

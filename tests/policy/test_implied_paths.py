@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.admin.call_judge import CallJudge, CallToJudge
+from callgate.admin.workspace_policy import CallJudge, CallToJudge
 from callgate.policy import implied_paths
 from callgate.policy.implied_paths import expand_glob, is_broad_glob, may_contain, secrets_in, spellings
 from callgate.policy.path_patterns import parse_path_pattern

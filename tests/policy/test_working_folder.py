@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.admin.call_judge import CallJudge, CallToJudge
+from callgate.admin.workspace_policy import CallJudge, CallToJudge
 from tests.rows import rows
 
 RULES = [

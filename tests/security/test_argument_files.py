@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from callgate.admin.call_judge import CallJudge, CallToJudge
+from callgate.admin.workspace_policy import CallJudge, CallToJudge
 from tests.rows import rows
 
 RULES = ("Bash(pytest:*)", "Bash(python3 -m pytest:*)", "Bash(mypy:*)", "Bash(ruff check:*)", "Bash(ruff format:*)")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from callgate.admin.call_judge import CallJudge, CallToJudge
+from callgate.admin.workspace_policy import CallJudge, CallToJudge
 from callgate.policy.protected import What
 from tests.security.corpora import rows_of, rules_of, wrong
 from tests.security.test_paths import ROWS as PATHS

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from callgate.admin.call_judge import CallJudge, CallToJudge
+from callgate.admin.workspace_policy import CallJudge, CallToJudge
 from tests.security.corpora import rows_of, wrong
 
 ROWS = rows_of("everyday_bash")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from callgate.admin.call_judge import CallJudge, CallToJudge
+from callgate.admin.workspace_policy import CallJudge, CallToJudge
 from callgate.words.errors import UsageError
 from callgate.words.modes import Mode
 from tests.rows import rows

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from callgate import shell
-from callgate.admin.call_judge import CallJudge, CallToJudge
+from callgate.admin.workspace_policy import CallJudge, CallToJudge
 from callgate.words.modes import Mode
 from tests.security.hostile_repositories import FEW, FOLDERS, INERT, READERS, SHAPES, Hostile, commands
 from tests.tools.bash_kit import Shell

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from callgate.admin.call_judge import CallJudge, CallToJudge
+from callgate.admin.workspace_policy import CallJudge, CallToJudge
 from callgate.shell.programs.program_entries import Option
 from callgate.shell.programs.program_table import grammar_of
 from tests.security.oracle import Jail, free_programs, need_jail

@@ -19,6 +19,7 @@ from callgate.mcp.server import Server
 from callgate.mcp.server_config import LARGEST, ServerConfig, ServerConfigs, as_entry, merged, read_file, read_server
 from callgate.mcp.server_context import ServerContext, ServerLimits, ServerState
 from callgate.mcp.server_list import ServerList
+from callgate.mcp.server_tool import ServerTool
 from callgate.mcp.tool_definitions import server_name
 from callgate.policy.trust import Trusted
 from callgate.words.decisions import AskedField, FieldAnswer, Origin
@@ -33,24 +34,12 @@ SECONDS = 20.0
 
 
 @noun
-class FoundTool:
-    """A tool of a connected server.
-
-    suspicion  the part of its description that reads like an instruction to the model
-    """
-
-    name: str
-    description: str
-    suspicion: str = ""
-
-
-@noun
 class TriedServer:
     """The result of connecting one server: its state, its tools, the lines of its log, and notes."""
 
     config: ServerConfig
     state: ServerState
-    tools: tuple[FoundTool, ...] = ()
+    tools: tuple[ServerTool, ...] = ()
     log: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -184,13 +173,10 @@ async def _tried(config: Config, servers: Sequence[ServerConfig], seconds: float
 
 
 def _row(server: Server) -> TriedServer:
-    tools = tuple(
-        FoundTool(each.spec.name, each.definition.description, each.definition.suspicion) for each in server.tools
-    )
     state = server.state
     if state.status == "connecting" and state.reason:  # it would be tried again, and here it is not
         state = replace(state, status="failed")
-    return TriedServer(server.config, state, tools, server.log.lines(), _unset(server.config))
+    return TriedServer(server.config, state, server.tools, server.log.lines(), _unset(server.config))
 
 
 def _unset(server: ServerConfig) -> tuple[str, ...]:

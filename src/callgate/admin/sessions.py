@@ -7,7 +7,6 @@ import os
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from json import dumps
 from os import PathLike
 from pathlib import Path
@@ -132,16 +131,10 @@ def ago(at: float, now: float) -> str:
     passed = now - at
     if -60 < passed < 60:
         return "now"
-    if 0 < passed < 3600:
-        return f"{passed / 60:.0f} min"
-    if 0 < passed < 86400:
-        return f"{passed / 3600:.0f} h"
-    if 0 < passed < 7 * 86400:
-        return f"{passed / 86400:.0f} d"
-    try:
-        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d") if at else "unknown"
-    except (ValueError, OverflowError, OSError):
-        return "unknown"
+    for most, seconds, unit in ((3600, 60, "min"), (86400, 3600, "h"), (7 * 86400, 86400, "d")):
+        if 0 < passed < most:
+            return f"{passed / seconds:.0f} {unit}"
+    return utc(at)[:10] if at and "T" in utc(at) else "unknown"
 
 
 class Archive:

@@ -146,12 +146,9 @@ def _take_closed_descriptors() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, flags)  # takes the lowest free number, which is this one
-    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
-        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
-    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison]
-        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
     if hasattr(sys.stdout, "reconfigure") and sys.stdout.errors == "strict":
         cast(TextIOWrapper, sys.stdout).reconfigure(errors="backslashreplace")  # for a terminal without Unicode
 

@@ -9,15 +9,7 @@ import sys
 from collections.abc import Sequence
 from getpass import getpass
 
-from callgate.admin.provider_keys import (
-    check_provider,
-    list_keys,
-    model_to_test,
-    probe_model,
-    provider_names,
-    remove_key,
-    store_key,
-)
+from callgate.admin import provider_keys
 from callgate.cli.command_rows import JSON, JSON_LINES, ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.terminal import Span, paragraph, signs_for
 from callgate.cli.text_output import json_fields, out, put, put_json, put_text, say, text_width
@@ -38,14 +30,14 @@ def set_key(provider: str, key: Sequence[str]) -> int:
         raise CommandMisuse(
             "do not pass a key as an argument, where others can see it: enter it when asked, or use a pipe"
         )
-    check_provider(provider)  # before a person types a key for nothing
+    provider_keys.check_provider(provider)  # before a person types a key for nothing
     if sys.stdin.isatty():
         given = getpass(f"Key for {provider} (it is not shown): ")
     else:
         given = sys.stdin.read(_LONGEST)
     if not given.strip():
         raise UsageError("no key was entered; nothing was stored")
-    place, before = store_key(provider, given)
+    place, before = provider_keys.store_key(provider, given)
     put_text(f"The key for {provider} is stored: {place}.")
     if before is not None:
         put_text(f"{before} is also set and has priority.")
@@ -55,7 +47,7 @@ def set_key(provider: str, key: Sequence[str]) -> int:
 
 def show_keys(as_json: bool) -> int:
     """List the keys in use. At most the last four characters of a key are shown."""
-    rows = list_keys()
+    rows = provider_keys.list_keys()
     if as_json:
         put_json([json_fields(row) for row in rows])
         return 0
@@ -70,7 +62,7 @@ def show_keys(as_json: bool) -> int:
 
 def forget_key(provider: str) -> int:
     """Remove a stored key."""
-    left = remove_key(provider)
+    left = provider_keys.remove_key(provider)
     put_text(f"The key for {provider} is removed.")
     if left is not None:
         put_text(f"{left} is still set and counts.")
@@ -87,7 +79,7 @@ def test_model(which: str | None, as_json: bool) -> int:
 
     exit codes: 0 the model answers, 1 it does not
     """
-    name = model_to_test(which)
+    name = provider_keys.model_to_test(which)
     if not as_json:
         say(f"trying {name}")
     return asyncio.run(_test(name, as_json=as_json))
@@ -97,7 +89,7 @@ async def _test(name: str, *, as_json: bool) -> int:
     stream, code = out(), 1
     signs = signs_for(stream)
     marks = {"works": (signs.ok, "green"), "fails": (signs.bad, "red"), "not offered": (signs.waits, "dim")}
-    async for result in probe_model(name):
+    async for result in provider_keys.probe_model(name):
         if result.ability == "text":
             code = 0 if result.verdict == "works" else 1
         if as_json:
@@ -115,16 +107,25 @@ COMMANDS = (
         "auth set",
         set_key,
         "store a key",
-        (ArgumentRow("PROVIDER", "such as anthropic, openai, gemini", offers=provider_names), ArgumentRow("KEY*")),
+        (
+            ArgumentRow("PROVIDER", "such as anthropic, openai, gemini", offers=provider_keys.provider_names),
+            ArgumentRow("KEY*"),
+        ),
     ),
     CommandRow("auth list", show_keys, "list the keys and where they are stored", (JSON,)),
     CommandRow(
-        "auth remove", forget_key, "forget a stored key", (ArgumentRow("PROVIDER", "whose key", offers=provider_names),)
+        "auth remove",
+        forget_key,
+        "forget a stored key",
+        (ArgumentRow("PROVIDER", "whose key", offers=provider_keys.provider_names),),
     ),
     CommandRow(
         "auth test",
         test_model,
         "try a model with a few small requests",
-        (ArgumentRow("PROVIDER|MODEL?", "default: the default model", "which", offers=provider_names), JSON_LINES),
+        (
+            ArgumentRow("PROVIDER|MODEL?", "default: the default model", "which", offers=provider_keys.provider_names),
+            JSON_LINES,
+        ),
     ),
 )

@@ -1,26 +1,13 @@
 """The commands ``callgate changes`` and ``callgate undo``."""
 
 import sys
-from argparse import ArgumentTypeError
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from os.path import realpath
 from pathlib import Path
 from time import time
 
-from callgate.admin.session_changes import (
-    ChangedFile,
-    ChangeDiff,
-    Kept,
-    OtherCall,
-    PlannedUndo,
-    SessionChanges,
-    plan_undo,
-    read_all_changes,
-    read_changes,
-    read_diff,
-    take_back,
-)
+from callgate.admin import session_changes
 from callgate.admin.sessions import ago, moment
 from callgate.cli.command_parser import count
 from callgate.cli.command_rows import JSON, JSON_LINES, SESSION_HELP, ArgumentRow, CommandMisuse, CommandRow
@@ -51,7 +38,8 @@ def changes(words: Sequence[str], every: bool, as_json: bool, patch: bool) -> in
     exit codes: 0 shown; 1 failed, or a part cannot be read
     """
     shows = words[:1] == ["show"]
-    number = _number(words) if shows else None
+    if shows and not (words[1:] and words[1].isdecimal()):
+        raise CommandMisuse("add the number of the change: show NUMBER")
     rest = words[2:] if shows else words
     if len(rest) > 1:
         near = not shows and get_close_matches(words[0], ["show"], n=1, cutoff=0.5)
@@ -63,9 +51,9 @@ def changes(words: Sequence[str], every: bool, as_json: bool, patch: bool) -> in
     if as_json and shows:
         raise CommandMisuse("--json works only with the list; use --patch to print a diff")
     which = rest[0] if rest else None
-    if number is not None:
-        return _show(number, which, patch=patch)
-    found = read_all_changes() if every else [read_changes(which)]
+    if shows:
+        return _show(int(words[1]), which, patch=patch)
+    found = session_changes.read_all_changes() if every else [session_changes.read_changes(which)]
     if as_json:
         for kept in (kept for past in found for kept in past.changes):
             put_json(_as_json(kept))
@@ -75,16 +63,7 @@ def changes(words: Sequence[str], every: bool, as_json: bool, patch: bool) -> in
     return _faults(found)
 
 
-def _number(words: Sequence[str]) -> int:
-    if len(words) < 2:
-        raise CommandMisuse("add the number of the change: show NUMBER")
-    try:
-        return count(words[1])
-    except ArgumentTypeError as error:
-        raise CommandMisuse(f"NUMBER {error}") from None
-
-
-def _faults(found: Iterable[SessionChanges]) -> int:
+def _faults(found: Iterable[session_changes.SessionChanges]) -> int:
     """Print the faults to standard error. Return the exit code."""
     code = 0
     for fault in (fault for past in found for fault in past.faults):
@@ -93,7 +72,7 @@ def _faults(found: Iterable[SessionChanges]) -> int:
     return code
 
 
-def _list(found: Sequence[SessionChanges], room: int, mark: str) -> Iterator[Line]:
+def _list(found: Sequence[session_changes.SessionChanges], room: int, mark: str) -> Iterator[Line]:
     if not found:
         yield from paragraph("No session of this folder has changed a file.", room)
     now = time()
@@ -108,7 +87,7 @@ def _list(found: Sequence[SessionChanges], room: int, mark: str) -> Iterator[Lin
             yield from _row(kept, digits, ago(kept.at, now), room, mark)
 
 
-def _row(kept: Kept, digits: int, when: str, room: int, mark: str) -> Iterator[Line]:
+def _row(kept: session_changes.Kept, digits: int, when: str, room: int, mark: str) -> Iterator[Line]:
     margin = digits + 4
     head = (
         Span(Safe(f"  {kept.number:>{digits}}  "), "bold"),
@@ -129,15 +108,15 @@ def _row(kept: Kept, digits: int, when: str, room: int, mark: str) -> Iterator[L
         yield from paragraph(_HALF, room, "red", indent=margin, hang=2)
 
 
-def _as_json(kept: Kept) -> dict[str, object]:
+def _as_json(kept: session_changes.Kept) -> dict[str, object]:
     about = json_fields(kept, "session", "number", "id", "turn", "at", "state", "label", "tool", "summary")
     return {**about, "files": [json_fields(each, "path", "source", "kind") for each in kept.files]}
 
 
 def _show(number: int, which: str | None, *, patch: bool) -> int:
-    past = read_changes(which)
+    past = session_changes.read_changes(which)
     code = _faults(past for past in (past,) if all(kept.number != number for kept in past.changes))
-    found = read_diff(past, number)
+    found = session_changes.read_diff(past, number)
     if patch and not sys.stdout.isatty():
         sys.stdout.flush()
         sys.stdout.buffer.write(found.patch.encode("utf-8", "surrogateescape"))
@@ -149,7 +128,7 @@ def _show(number: int, which: str | None, *, patch: bool) -> int:
     return code
 
 
-def _header(found: ChangeDiff, room: int) -> Iterator[Line]:
+def _header(found: session_changes.ChangeDiff, room: int) -> Iterator[Line]:
     kept = found.kept
     yield from paragraph(f"change {kept.number} of session {kept.session}: {kept.label}", room, "bold", hang=2)
     facts = (kept.state, moment(kept.at), kept.tool, kept.id and f"call {kept.id}", kept.summary)
@@ -157,7 +136,7 @@ def _header(found: ChangeDiff, room: int) -> Iterator[Line]:
     yield from file_rows(found.files, room)
 
 
-def file_rows(files: Iterable[ChangedFile], room: int) -> Iterator[Line]:
+def file_rows(files: Iterable[session_changes.ChangedFile], room: int) -> Iterator[Line]:
     """Return a line for each file, with the kind of its change and the numbers of added and removed lines."""
     for each in files:
         name = f"{each.source} -> {each.path}" if each.source else each.path
@@ -203,12 +182,12 @@ def undo(
         raise CommandMisuse("--json cannot ask: add --yes, or --dry-run to see the changes")
     if not (yes or dry_run or (sys.stdin.isatty() and sys.stdout.isatty())):
         raise CommandMisuse("this is not a terminal: add --yes, or --dry-run to see the changes")
-    planned = plan_undo(session, Undo(scope or "turn", change, partly))
+    planned = session_changes.plan_undo(session, Undo(scope or "turn", change, partly))
     for fault in planned.past.faults:
         say(fault)
     why = _why_not(planned, partly=partly)
     if as_json:
-        number = None if why or dry_run else take_back(planned)
+        number = None if why or dry_run else session_changes.take_back(planned)
         put_json(_undo_as_json(planned, why, number, dry_run=dry_run))
         return 1 if why else 0
     room = text_width()
@@ -224,13 +203,17 @@ def undo(
     if not dry_run:
         put(
             paragraph(
-                _done(planned, take_back(planned), f" --session {planned.past.session}" * bool(session)), room, "green"
+                _done(
+                    planned, session_changes.take_back(planned), f" --session {planned.past.session}" * bool(session)
+                ),
+                room,
+                "green",
             )
         )
     return 0
 
 
-def _why_not(planned: PlannedUndo, *, partly: bool) -> str:
+def _why_not(planned: session_changes.PlannedUndo, *, partly: bool) -> str:
     """Return the reason why nothing is undone, or an empty string if something is undone."""
     found = planned.found
     if found is None:
@@ -243,7 +226,7 @@ def _why_not(planned: PlannedUndo, *, partly: bool) -> str:
     return ""
 
 
-def _shown(planned: PlannedUndo, room: int) -> Iterator[Line]:
+def _shown(planned: session_changes.PlannedUndo, room: int) -> Iterator[Line]:
     for each in planned.recovered:
         yield from paragraph(each.text, room, "yellow", hang=2)
     found = planned.found
@@ -267,18 +250,20 @@ def _shown(planned: PlannedUndo, room: int) -> Iterator[Line]:
         yield from paragraph(f"cannot undo: {len(planned.others) - _OTHERS:,} more calls", room, "yellow")
 
 
-def _named(call: OtherCall) -> str:
+def _named(call: session_changes.OtherCall) -> str:
     what = call.what if len(call.what) <= _WHAT else f"{call.what[:_WHAT]}…"
     return " ".join(part for part in (call.tool, what, f"({call.id})") if part)
 
 
-def _done(planned: PlannedUndo, number: int | None, which: str) -> str:
+def _done(planned: session_changes.PlannedUndo, number: int | None, which: str) -> str:
     assert planned.found is not None
     done = f"undone: {counted(len(planned.found.undone), 'change')}, {counted(len(planned.files), 'file')}"
     return done if number is None else f"{done}; `callgate undo --change {number}{which}` redoes it"
 
 
-def _undo_as_json(planned: PlannedUndo, why: str, number: int | None, *, dry_run: bool) -> dict[str, object]:
+def _undo_as_json(
+    planned: session_changes.PlannedUndo, why: str, number: int | None, *, dry_run: bool
+) -> dict[str, object]:
     found = planned.found
     written: dict[str, object] = {
         "session": planned.past.session,

@@ -19,20 +19,7 @@ from pathlib import Path
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any, cast
 
-from callgate.admin.servers import (
-    ServerConfig,
-    ServerScope,
-    TriedServer,
-    add_server,
-    as_entry,
-    find_server,
-    list_servers,
-    log_in,
-    log_out,
-    own_names,
-    remove_server,
-    try_server,
-)
+from callgate.admin import servers
 from callgate.cli.command_parser import USAGE, pair, tool_names
 from callgate.cli.command_rows import JSON, ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.start_options import RULES
@@ -62,7 +49,7 @@ def add(
     env: Sequence[tuple[str, str]],
     header: Sequence[tuple[str, str]],
     trusted: bool,
-    scope: ServerScope,
+    scope: servers.ServerScope,
 ) -> int:
     """Add an MCP server: a command or an address. ${VAR} and ${VAR:-default} are replaced by environment variables
     when the server is connected, so that no secret has to be stored.
@@ -102,7 +89,7 @@ def add(
     return _add(name, {key: value for key, value in entry.items() if value not in ([], {})}, scope)
 
 
-def add_json(name: str, entry: str, scope: ServerScope) -> int:
+def add_json(name: str, entry: str, scope: servers.ServerScope) -> int:
     """Add an MCP server as a JSON object with command, args and env, or with type, url and headers.
 
     examples:
@@ -115,11 +102,11 @@ def add_json(name: str, entry: str, scope: ServerScope) -> int:
     return _add(name, read, scope)
 
 
-def _add(name: str, entry: Any, scope: ServerScope) -> int:
-    added = add_server(name, entry, scope)
+def _add(name: str, entry: Any, scope: servers.ServerScope) -> int:
+    added = servers.add_server(name, entry, scope)
     made = added.config
     put_text(f"The server {made.name} is in {added.file}: its tools are called mcp__{made.name}__…")
-    if added.before is not None and as_entry(added.before) != as_entry(made):
+    if added.before is not None and servers.as_entry(added.before) != servers.as_entry(made):
         put_paragraph(f"It replaces: {added.before.target}", "dim")
     for note in added.notes:
         say(note)
@@ -129,15 +116,15 @@ def _add(name: str, entry: Any, scope: ServerScope) -> int:
     return 0
 
 
-def remove(name: str, scope: ServerScope) -> int:
+def remove(name: str, scope: servers.ServerScope) -> int:
     """Remove the entry of a server and its login."""
-    put_text(f"The server {name} is removed from {remove_server(name, scope)}.")
+    put_text(f"The server {name} is removed from {servers.remove_server(name, scope)}.")
     return 0
 
 
 def list_all(as_json: bool) -> int:
     """Connect all servers at once and show their states. Servers of a folder that is not trusted are not started."""
-    rows, notes = list_servers()
+    rows, notes = servers.list_servers()
     if as_json:
         put_json([_as_json(row) for row in rows])
         return 0
@@ -158,7 +145,7 @@ def list_all(as_json: bool) -> int:
 
 def get(name: str, as_json: bool) -> int:
     """Show the configuration of one server. Secret values are not shown."""
-    found = find_server(name)
+    found = servers.find_server(name)
     shown = _without_values(found)
     if as_json:
         put_json({"name": found.name, "origin": str(found.origin), **shown})
@@ -176,7 +163,7 @@ def test(name: str, as_json: bool) -> int:
 
     exit codes: 0 the server is connected, 1 it is not
     """
-    row = try_server(name)
+    row = servers.try_server(name)
     connected = row.state.status == "connected"
     if as_json:
         put_json(_as_json(row))
@@ -186,10 +173,11 @@ def test(name: str, as_json: bool) -> int:
     if row.state.reason:
         put_paragraph(row.state.reason, "red", indent=2)
     for tool in row.tools:
-        described = clip(" ".join(tool.description.split()), max(room - len(tool.name) - 5, 20))
-        put([(Span(f"  {tool.name}  "), Span(described, "dim"))])
-        if tool.suspicion:
-            text = f"{signs.bad} this looks like an instruction to the model: … {tool.suspicion} …"
+        name, definition = tool.spec.name, tool.definition
+        described = clip(" ".join(definition.description.split()), max(room - len(name) - 5, 20))
+        put([(Span(f"  {name}  "), Span(described, "dim"))])
+        if definition.suspicion:
+            text = f"{signs.bad} this looks like an instruction to the model: … {definition.suspicion} …"
             put_paragraph(text, "yellow", indent=4)
     for note in row.notes:
         put_paragraph(note, "yellow", indent=2)
@@ -201,19 +189,19 @@ def test(name: str, as_json: bool) -> int:
 def login(name: str) -> int:
     """Log in to a server. Prints the address to open and waits until the browser has returned. Tokens are stored in
     the system keyring if there is one, otherwise in a file that only you can read."""
-    row = log_in(name, lambda text: say(text.replace("\n", " ")))
+    row = servers.log_in(name, lambda text: say(text.replace("\n", " ")))
     put([(Span(f"{row.config.name}  "), *_state(row))])
     return 0
 
 
 def logout(name: str) -> int:
     """Delete the tokens of a server."""
-    had = log_out(name)
+    had = servers.log_out(name)
     put_text(f"The token for {name} is deleted." if had else f"There was no login to {name}.")
     return 0
 
 
-def _state(row: TriedServer) -> list[Span]:
+def _state(row: servers.TriedServer) -> list[Span]:
     state = row.state
     found = [Span(state.status, _STYLES[state.status])]
     if state.status == "connected":
@@ -222,15 +210,15 @@ def _state(row: TriedServer) -> list[Span]:
     return found
 
 
-def _as_json(row: TriedServer) -> dict[str, Any]:
+def _as_json(row: servers.TriedServer) -> dict[str, Any]:
     paths = ("config.name", "config.transport", "state.status", "state.reason", "state.seconds")
     about = json_fields(row, *paths, scope="config.origin.layer", protocol="state.version")
-    return {**about, "tools": [json_fields(each, "name", "suspicion") for each in row.tools]}
+    return {**about, "tools": [json_fields(each, "spec.name", "definition.suspicion") for each in row.tools]}
 
 
-def _without_values(found: ServerConfig) -> dict[str, Any]:
+def _without_values(found: servers.ServerConfig) -> dict[str, Any]:
     """Return the entry without the values of variables and headers, which may be secrets."""
-    entry = as_entry(found)
+    entry = servers.as_entry(found)
     return {key: sorted(value) if key in ("env", "headers", "oauth") else value for key, value in entry.items()}
 
 
@@ -344,7 +332,7 @@ def _port(text: str) -> int:
 
 
 _NEW_NAME = ArgumentRow("NAME", "its tools are called mcp__NAME__TOOL")
-_NAME = ArgumentRow("NAME", "of the server", offers=own_names)
+_NAME = ArgumentRow("NAME", "of the server", offers=servers.own_names)
 _SCOPE = ArgumentRow("-s --scope user|project", "user (default): every folder; project: this folder", default="user")
 COMMANDS = (
     CommandRow(

@@ -15,14 +15,17 @@ from functools import partial
 from time import time
 from typing import Any, TextIO, cast
 
-from callgate.admin.call_judge import CONTENT, CallJudge, CallToJudge, Ruling
 from callgate.admin.sessions import moment
 from callgate.admin.workspace_policy import (
+    CONTENT,
+    CallJudge,
+    CallToJudge,
     ChangedFolder,
     Explanation,
     KeptAnswer,
     KeptScope,
     Reading,
+    Ruling,
     SettingsFault,
     Trusted,
     WorkspacePolicy,

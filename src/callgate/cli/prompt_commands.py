@@ -5,7 +5,9 @@ printed by a command of yours, statusline.command in the settings. It gets JSON 
 """
 
 import asyncio
+from collections.abc import Iterator
 from time import monotonic, time
+from typing import Any
 
 from callgate.assembly.prompting import PromptFacts, PromptPart, describe_environment, prompt_for
 from callgate.assembly.settings import Finished, StatusCommand
@@ -87,14 +89,22 @@ def test_command(line: str | None, sample: bool, as_json: bool) -> int:
             )
     end, took = asyncio.run(_run_statusline(config, line))
     failure = failure_of(end)
-    lines = () if failure is not None or isinstance(end, str) else status_lines(end.stdout)
+    ran = end if isinstance(end, Finished) else None
+    report: dict[str, Any] = {
+        "lines": [*status_lines(ran.stdout)] if ran and failure is None else [],
+        "failure": failure,
+        "exit_code": ran.returncode if ran else None,
+        "timed_out": ran.timed_out if ran else False,
+        "stderr": ran.stderr.decode("utf-8", "replace") if ran else "",
+        "milliseconds": took,
+    }
     if as_json:
-        put_json(_statusline_json(end, lines, failure, took))
+        put_json(report)
     else:
         coloured = can_redraw(out())
-        out().writelines(f"{each if coloured else without_colours(each)}\n" for each in lines)
-        put(_statusline_lines(end, failure, took, shown=bool(lines)))
-    return 0 if lines else 1
+        out().writelines(f"{each if coloured else without_colours(each)}\n" for each in report["lines"])
+        put(_statusline_lines(report))
+    return 0 if report["lines"] else 1
 
 
 async def _run_statusline(config: Config, line: str | None) -> tuple[Finished | str, int]:
@@ -105,29 +115,14 @@ async def _run_statusline(config: Config, line: str | None) -> tuple[Finished | 
     return end, round(1000 * (monotonic() - began))
 
 
-def _statusline_lines(end: Finished | str, failure: str | None, took: int, *, shown: bool) -> list[Line]:
-    lines: list[Line] = []
-    if isinstance(end, Finished):
-        errors = end.stderr.decode("utf-8", "replace").splitlines()
-        lines += [(Span(f"  {line}", "red"),) for line in errors]
-    if failure is not None:
-        lines.append((Span(f"The command {failure}: the previous line would stay.", "red"),))
-    elif not shown:
-        lines.append((Span("It printed nothing: the line would be empty.", "yellow"),))
-    code = "" if isinstance(end, str) else f"exit code {end.returncode}, "
-    return [*lines, (Span(f"{code}{took} ms", "dim"),)]
-
-
-def _statusline_json(end: Finished | str, lines: tuple[str, ...], failure: str | None, took: int) -> dict[str, object]:
-    ran = isinstance(end, Finished)
-    return {
-        "lines": [*lines],
-        "failure": failure,
-        "exit_code": end.returncode if ran else None,
-        "timed_out": end.timed_out if ran else False,
-        "stderr": end.stderr.decode("utf-8", "replace") if ran else "",
-        "milliseconds": took,
-    }
+def _statusline_lines(report: dict[str, Any]) -> Iterator[Line]:
+    yield from ((Span(f"  {line}", "red"),) for line in report["stderr"].splitlines())
+    if report["failure"] is not None:
+        yield (Span(f"The command {report['failure']}: the previous line would stay.", "red"),)
+    elif not report["lines"]:
+        yield (Span("It printed nothing: the line would be empty.", "yellow"),)
+    code = "" if report["exit_code"] is None else f"exit code {report['exit_code']}, "
+    yield (Span(f"{code}{report['milliseconds']} ms", "dim"),)
 
 
 COMMANDS = (

@@ -11,18 +11,8 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
+from callgate.admin import workspace_policy
 from callgate.admin.sessions import moment
-from callgate.admin.workspace_policy import (
-    ChangedFolder,
-    Fingerprint,
-    Trust,
-    Trusted,
-    TrustedFolder,
-    TrustState,
-    Untrusted,
-    fingerprint,
-    trust_store,
-)
 from callgate.cli.command_parser import USAGE, hexadecimal
 from callgate.cli.command_rows import ArgumentRow, CommandRow
 from callgate.cli.terminal import Line, Safe, Span, paragraph, safe
@@ -41,7 +31,7 @@ def list_trusted() -> int:
     examples:
       callgate trust list
     """
-    store = trust_store()
+    store = workspace_policy.trust_store()
     found = store.list()
     if not found:
         put_text("No folder is trusted.")
@@ -58,8 +48,8 @@ def show(folder: str | None) -> int:
       callgate trust show ~/src/app
     """
     root = _folder(folder)
-    found = fingerprint(root)
-    put(_shown(root, trust_store(root).state(root), found, text_width()))
+    found = workspace_policy.fingerprint(root)
+    put(_shown(root, workspace_policy.trust_store(root).state(root), found, text_width()))
     if found.problem or not found.files:
         return 1 if found.problem else 0
     put_paragraph(f"fingerprint {found.digest[:DIGITS]}", "bold")
@@ -75,8 +65,8 @@ def add(folder: str | None, yes: str | None) -> int:
       callgate trust add ~/src/app --yes 0123456789abcdef0123456789abcdef
     """
     root = _folder(folder)
-    store = trust_store(root)
-    state, found = store.state(root), fingerprint(root)
+    store = workspace_policy.trust_store(root)
+    state, found = store.state(root), workspace_policy.fingerprint(root)
     if yes is not None and yes != found.digest[:DIGITS]:
         raise UsageError(f"this fingerprint does not match the current files of {root}: see `callgate trust show`")
     put(_shown(root, state, found, text_width()))
@@ -89,7 +79,7 @@ def add(folder: str | None, yes: str | None) -> int:
             say("not trusted")
             return 1
     trusted = store.trust(root, found)
-    if isinstance(trusted, Untrusted):
+    if isinstance(trusted, workspace_policy.Untrusted):
         say(f"not trusted: {trusted.why}")
         return 1
     put_paragraph(f"{root} is trusted; you are asked again after each change", "green")
@@ -102,7 +92,7 @@ def revoke(folder: str | None) -> int:
     examples:
       callgate trust revoke ~/src/app
     """
-    root, store = _folder(folder, may_be_missing=True), trust_store()
+    root, store = _folder(folder, may_be_missing=True), workspace_policy.trust_store()
     if not store.revoke(root):
         close = get_close_matches(str(root), [each.root for each in store.list()], n=1)
         hint = f", did you mean {close[0]}?" if close else ""
@@ -118,24 +108,26 @@ def _folder(folder: str | None, *, may_be_missing: bool = False) -> Path:
     return root
 
 
-def _row(store: Trust, folder: TrustedFolder, room: int) -> Iterator[Line]:
+def _row(store: workspace_policy.Trust, folder: workspace_policy.TrustedFolder, room: int) -> Iterator[Line]:
     if folder.problem:
         yield from item("  !", folder.root, f"{folder.problem}; nothing was trusted", room)
         return
     now = store.state(Path(folder.root))
     if not Path(folder.root).is_dir():
         state = "gone"
-    elif isinstance(now, Trusted):
+    elif isinstance(now, workspace_policy.Trusted):
         state = "as it was"
-    elif isinstance(now, Untrusted):
+    elif isinstance(now, workspace_policy.Untrusted):
         state = f"not trusted now: {now.why or 'nothing is left to trust'}"
     else:
         state = "CHANGED, so not trusted now"
     below = f"since {moment(folder.at)}, {counted(folder.files, 'file')}; {state}"
-    yield from item("  +" if isinstance(now, Trusted) else "  -", folder.root, below, room)
+    yield from item("  +" if isinstance(now, workspace_policy.Trusted) else "  -", folder.root, below, room)
 
 
-def _shown(root: Path, state: TrustState, found: Fingerprint, room: int) -> Iterator[Line]:
+def _shown(
+    root: Path, state: workspace_policy.TrustState, found: workspace_policy.Fingerprint, room: int
+) -> Iterator[Line]:
     """Yield every hook and tool that trust would allow to run."""
     yield from paragraph(f"{root} is {_in_words(state)}", room, "bold", hang=2)
     if found.problem:
@@ -149,7 +141,7 @@ def _shown(root: Path, state: TrustState, found: Fingerprint, room: int) -> Iter
         yield from paragraph(Safe(effect), room, indent=2, hang=2)
     for fault in (fault for each in found.settings for fault in each.faults):
         yield from paragraph(f"fault: {fault}", room, "red", indent=2, hang=2)
-    if isinstance(state, ChangedFolder):
+    if isinstance(state, workspace_policy.ChangedFolder):
         yield (Span("changed since it was trusted", "bold yellow"),)
         for line in state.describe():
             yield from _difference(line, room)
@@ -161,10 +153,10 @@ def _difference(line: str, room: int) -> Iterator[Line]:
         yield (Span(Safe(piece), style),)
 
 
-def _in_words(state: TrustState) -> str:
-    if isinstance(state, Trusted):
+def _in_words(state: workspace_policy.TrustState) -> str:
+    if isinstance(state, workspace_policy.Trusted):
         return f"trusted since {moment(state.at)}"
-    if isinstance(state, ChangedFolder):
+    if isinstance(state, workspace_policy.ChangedFolder):
         return "not trusted now: it changed"
     return f"not trusted: {state.why}" if state.why else "not trusted"
 

@@ -9,19 +9,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from callgate.cli.headless.event_output import HeadlessResult, Reason, TextOutput
+from callgate.words import events as e
 from callgate.words.errors import CallgateError, JournalError
-from callgate.words.events import (
-    AgentPath,
-    Event,
-    InputRefused,
-    MessageAdded,
-    RunEnded,
-    SessionEvent,
-    StatusChanged,
-    TurnEnded,
-    TurnStarted,
-    spent_in,
-)
 from callgate.words.inputs import Input, Interrupt, Prompt
 from callgate.words.messages import Spent, Usage
 from callgate.words.model import RunOptions
@@ -49,8 +38,8 @@ class HeadlessDriver:
         self._timer: asyncio.TimerHandle | None = None
         self._rests = asyncio.Event()
         self._begun = monotonic()
-        self._ended: RunEnded | None = None
-        self._refused: InputRefused | None = None
+        self._ended: e.RunEnded | None = None
+        self._refused: e.InputRefused | None = None
         self._spent: list[Spent] = []
         self._turns = 0
         self._turn: int | None = None  # the one that this run began and that has not ended
@@ -104,7 +93,7 @@ class HeadlessDriver:
             self._follows = False
             self._look()
         elif isinstance(sent, str):
-            self._output.event(SessionEvent((), 0, InputRefused(0.0, "a line", sent)))
+            self._output.event(e.SessionEvent((), 0, e.InputRefused(0.0, "a line", sent)))
         elif self._session.status != "closed":
             self._rests.clear()
             self._session.post(sent)
@@ -130,7 +119,7 @@ class HeadlessDriver:
                 raise failure
         return next((failure for failure in found if isinstance(failure, CallgateError)), None)
 
-    async def _pump(self, events: AsyncIterator[SessionEvent]) -> None:
+    async def _pump(self, events: AsyncIterator[e.SessionEvent]) -> None:
         async for found in events:
             self._output.event(found)
             await self._output.room()
@@ -169,25 +158,25 @@ class HeadlessDriver:
         found, last = schema.read(self._text), self._session.controls.last_answer
         return schema.read(last) if isinstance(found, Misfit) and last != self._text else found
 
-    def _on_event(self, path: AgentPath, number: int, event: Event) -> None:
+    def _on_event(self, path: e.AgentPath, number: int, event: e.Event) -> None:
         if path:
             return
-        spent = spent_in(event)
+        spent = e.spent_in(event)
         match event:
-            case MessageAdded() if event.message.role == "assistant":
+            case e.MessageAdded() if event.message.role == "assistant":
                 self._text = self._session.answer
-            case TurnStarted():
+            case e.TurnStarted():
                 self._turns += event.because not in INJECTED  # no request is sent
                 self._turn = event.turn
-            case TurnEnded():
+            case e.TurnEnded():
                 spent = spent if event.turn == self._turn else None
                 self._turn = None
-            case RunEnded():
+            case e.RunEnded():
                 self._ended = event
-            case InputRefused():
+            case e.InputRefused():
                 self._refused = event
                 self._look()
-            case StatusChanged():
+            case e.StatusChanged():
                 self._look()
             case _:
                 pass
