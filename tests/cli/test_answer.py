@@ -194,7 +194,7 @@ def test_what_is_asked_every_time_has_no_always(desk: Desk) -> None:
     ran = desk.run("answer", "latest", "always")
     assert (ran.code, ran.err) == (
         1,
-        "callgate: write is asked about every time, so the answer cannot be always: answer yes or no\n",
+        "callgate: write is asked about every time, so always is not possible: say yes or no\n",
     )
     assert "yes|no" in desk.good("answer").out
     assert "always" not in desk.good("answer").out
@@ -394,7 +394,7 @@ def test_what_is_left_out_is_counted_and_shown_when_asked_for(desk: Desk) -> Non
 def test_masked_arguments_are_pointed_out_and_only_no_can_be_said(desk: Desk) -> None:
     log = asks(desk, replace(question(), arguments={"path": "[masked:private_key]"}))
     lines = shown(desk)
-    assert "Secrets are masked here, so only the program that runs the session can accept a yes." in lines
+    assert "Secrets are masked here: only the program with the session accepts a yes." in lines
     assert lines[-1] == f"callgate answer {log.stem} {SIGN} no"
     ran = desk.run("answer", "latest", "yes")
     assert (ran.code, "masked in the log" in ran.err) == (1, True)

@@ -62,7 +62,7 @@ def test_a_key_on_a_terminal_is_asked_for_without_an_echo(person: Person, monkey
 def test_a_key_is_never_taken_from_an_argument_nor_repeated(person: Person) -> None:
     ran = person.run("auth", "set", "anthropic", KEY)
     assert ran.code == 2
-    assert "do not pass a key as an argument, where others can see it: enter it when asked, or use a pipe" in ran.err
+    assert "others can see a key in an argument: enter the key when asked, or use a pipe" in ran.err
     assert KEY not in ran.out + ran.err
     assert not (person.data / keys.FILE).exists()
 

@@ -52,7 +52,7 @@ def test_a_data_folder_in_the_workspace_is_no_place_for_a_proof(
     monkeypatch.setenv("CALLGATE_DATA_DIR", str(person.work / "data"))
     ran = person.run("sandbox", "run", "--", "true")
     assert ran.code == 1
-    assert "is in the workspace, where commands can write: set CALLGATE_DATA_DIR to another folder" in ran.err
+    assert "is in the workspace, where commands can write: set CALLGATE_DATA_DIR" in ran.err
 
 
 @pytest.mark.spec("GATE-13")

@@ -53,7 +53,7 @@ def test_the_outcome_and_the_sample_are_json_on_demand(person: Person) -> None:
 def test_without_a_command_it_says_how_to_set_one_and_why_one_was_skipped(person: Person) -> None:
     ran = person.run("statusline", "test")
     assert ran.code == 1
-    assert "no status line is configured: add --command, or set command = … under [statusline] in " in ran.err
+    assert "no status line is configured: add --command, or set statusline.command in " in ran.err
     folder = person.work / ".callgate"
     folder.mkdir(exist_ok=True)
     (folder / "settings.toml").write_text("[statusline]\ncommand = 'theirs'\n")

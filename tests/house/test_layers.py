@@ -90,7 +90,6 @@ EXCEPTIONS = {
     "tools.custom": ("config",),
     # The only users of a part of layer 2 among the interfaces; what two interfaces share is in admin.
     "cli.answer_command": ("transcript",),
-    "cli.question_page": ("transcript.question_answers",),
     "cli.sandbox_commands": ("host", "policy.sandbox_policy", "policy.sandbox_proofs"),
     "cli.session_log": ("transcript",),
     "tui.commands.custom_prompts": ("policy.trust", "tools.front_matter", "tools.skills"),

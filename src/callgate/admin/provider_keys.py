@@ -113,11 +113,7 @@ def _known(source: ModelSource, provider: str) -> str:
     known = source.catalogue.servers
     if provider not in known:
         close = get_close_matches(provider, known, 1)
-        hint = (
-            f"did you mean {close[0]}?"
-            if close
-            else (f"known providers are {', '.join(known)}, and the providers in your settings")
-        )
+        hint = f"did you mean {close[0]}?" if close else f"known providers are {', '.join(known)}"
         raise UsageError(f"there is no provider {provider!r}: {hint}")
     return provider
 

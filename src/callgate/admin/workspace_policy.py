@@ -393,7 +393,5 @@ def trust_store(root: AnyPath | None = None) -> Trust:
     the workspace could then change the store."""
     config = load_config(root)
     if not config.own_data:
-        raise UsageError(
-            f"{config.data} is in the workspace, so it cannot store trust: set CALLGATE_DATA_DIR to another folder"
-        )
+        raise UsageError(f"{config.data} is in the workspace, so it cannot store trust: set CALLGATE_DATA_DIR")
     return Trust(config.data)

@@ -27,9 +27,7 @@ def set_key(provider: str, key: Sequence[str]) -> int:
       pass show openai | callgate auth set openai
     """
     if key:
-        raise CommandMisuse(
-            "do not pass a key as an argument, where others can see it: enter it when asked, or use a pipe"
-        )
+        raise CommandMisuse("others can see a key in an argument: enter the key when asked, or use a pipe")
     provider_keys.check_provider(provider)  # before a person types a key for nothing
     if sys.stdin.isatty():
         given = getpass(f"Key for {provider} (it is not shown): ")

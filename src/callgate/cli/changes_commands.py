@@ -38,8 +38,10 @@ def changes(words: Sequence[str], every: bool, as_json: bool, patch: bool) -> in
     exit codes: 0 shown; 1 failed, or a part cannot be read
     """
     shows = words[:1] == ["show"]
-    if shows and not (words[1:] and words[1].isdecimal()):
+    if shows and not words[1:]:
         raise CommandMisuse("add the number of the change: show NUMBER")
+    if shows and not words[1].isdecimal():
+        raise CommandMisuse(f"NUMBER must be a whole number above 0, not {words[1]!r}")
     rest = words[2:] if shows else words
     if len(rest) > 1:
         near = not shows and get_close_matches(words[0], ["show"], n=1, cutoff=0.5)

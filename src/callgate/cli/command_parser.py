@@ -214,10 +214,7 @@ def _hint(word: str, known: Sequence[str], group: str) -> str:
 
 def command_parser(command: CommandRow) -> CommandParser:
     parser = CommandParser(
-        f"callgate {command.path}",
-        usage=command.usage or None,
-        description=command.about,
-        epilog=command.notes or None,
+        f"callgate {command.path}", usage=command.usage or None, description=command.about, epilog=command.notes or None
     )
     parser.unknown = command.unknown
     parser.add_rows(row for row in command.arguments if row.parameter != "debug")

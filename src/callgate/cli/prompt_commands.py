@@ -84,9 +84,7 @@ def test_command(line: str | None, sample: bool, as_json: bool) -> int:
                 say(str(note))
         if config.statusline.command is None:
             place = "your settings" if config.folder is None else config.folder / "settings.toml"
-            raise UsageError(
-                f"no status line is configured: add --command, or set command = … under [statusline] in {place}"
-            )
+            raise UsageError(f"no status line is configured: add --command, or set statusline.command in {place}")
     end, took = asyncio.run(_run_statusline(config, line))
     failure = failure_of(end)
     ran = end if isinstance(end, Finished) else None

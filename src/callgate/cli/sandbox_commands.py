@@ -85,9 +85,7 @@ def run(words: Sequence[str]) -> int:
 
 def _check_data(config: Config) -> None:
     if not config.own_data:
-        raise SandboxRefused(
-            f"{config.data} is in the workspace, where commands can write: set CALLGATE_DATA_DIR to another folder"
-        )
+        raise SandboxRefused(f"{config.data} is in the workspace, where commands can write: set CALLGATE_DATA_DIR")
 
 
 def _lines(proof: Proof) -> Iterator[Line]:

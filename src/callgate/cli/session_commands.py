@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentTypeError
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 
@@ -136,9 +136,7 @@ def verify(which: str | None, every: bool, head: str | None) -> int:
     if every and (which or head):
         raise CommandMisuse("say --all, or which one")
     archive = admin.sessions.Archive()
-    found: Iterable[tuple[Path, admin.sessions.Verified]] = (
-        archive.verify_all() if every else archive.verify(which, head)
-    )
+    found = archive.verify_all() if every else archive.verify(which, head)
     checked = unsound = 0
     for log, verified in found:
         checked += 1
@@ -292,7 +290,7 @@ _HEAD = hexadecimal("must be a head printed by `callgate session verify`")
 COMMANDS = (
     CommandRow(
         "session list",
-        "session_list:list_sessions",
+        "session_page:list_sessions",
         "list the sessions, last used first",
         (
             ArgumentRow("--all", "the sessions of all folders", "every_folder"),
@@ -347,9 +345,7 @@ COMMANDS = (
         ),
     ),
     CommandRow("session remove", remove, "remove one session", (_ONE,)),
-    CommandRow(
-        "session rename", rename, "set the title of a session", (_ONE, ArgumentRow("TITLE", "the new title, in quotes"))
-    ),
+    CommandRow("session rename", rename, "set the title of a session", (_ONE, ArgumentRow("TITLE", "in quotes"))),
     CommandRow("session lock", lock, "who has a session open", (_WHICH,)),
     CommandRow("log", "session_log:log", "", (_WHICH, ArgumentRow("-f --follow", "print new events as they happen"))),
     CommandRow(

@@ -156,9 +156,7 @@ def headless_parser() -> CommandParser:
         "never asks: a question is kept, what does not depend on it is finished, and the exit code is 3.",
         epilog=EXIT_CODES_LINE,
     )
-    parser.add_rows(
-        [ArgumentRow("-p --print"), ArgumentRow("PROMPT?", "the task; text on standard input is added to it")]
-    )
+    parser.add_rows([ArgumentRow("-p --print"), ArgumentRow("PROMPT?", "the task; standard input is added to it")])
     for title, rows in {**FORMATS, **FLAGS}.items():
         parser.add_rows(rows, title)
     return parser
@@ -187,9 +185,7 @@ def read_headless(words: Sequence[str]) -> StartOptions:
     del values["print"]
     found = _checked(parser, StartOptions(attended=False, **values))
     if found.json_schema is not None and found.input_format == "stream-json":
-        parser.error(
-            "--json-schema cannot be combined with --input-format stream-json, which may contain several prompts"
-        )
+        parser.error("--json-schema cannot be combined with --input-format stream-json (several prompts)")
     return found
 
 

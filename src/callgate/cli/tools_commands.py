@@ -112,9 +112,7 @@ def _check(name: str) -> None:
         return
     bare = "".join(sign if sign.isascii() and sign.isalnum() else "_" for sign in name.removesuffix(".py")).strip("_")
     meant = f": did you mean {bare}?" if bare and bare != name and bare.isidentifier() and not iskeyword(bare) else ""
-    raise UsageError(
-        f"{name[:100]!r} is not a valid tool name (a letter, then letters, digits and _, at most {_LONGEST}){meant}"
-    )
+    raise UsageError(f"{name[:100]!r} is not a valid tool name (letters, digits and _, at most {_LONGEST}){meant}")
 
 
 # ---- tools rank -----------------------------------------------------------------------------------------------------
@@ -239,7 +237,5 @@ COMMANDS = (
             ),
         ),
     ),
-    CommandRow(
-        "tools validate", validate, "show how the arguments of a call would be repaired and validated", (JSONL, FILE)
-    ),
+    CommandRow("tools validate", validate, "show how arguments would be repaired and validated", (JSONL, FILE)),
 )
