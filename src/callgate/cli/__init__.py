@@ -69,9 +69,9 @@ def _run(words: list[str]) -> int:
 
 
 def _command(words: list[str]) -> int:
-    from callgate.cli.command_parser import read_command
+    from callgate.cli.command_parser import run_command
 
-    return read_command(words).run()
+    return run_command(words)
 
 
 def _in_terminal(words: list[str]) -> int:

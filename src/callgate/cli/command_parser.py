@@ -4,7 +4,7 @@ import argparse
 import re
 import sys
 from argparse import SUPPRESS, ArgumentTypeError
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from shutil import get_terminal_size
 from textwrap import fill
@@ -14,7 +14,6 @@ from callgate._version import __version__
 from callgate.cli.command_rows import GROUPS, ArgumentRow, CommandMisuse, CommandRow
 from callgate.cli.terminal import safe
 from callgate.words.endings import EXIT_CODES_LINE
-from callgate.words.noun import noun
 
 USAGE = 2
 COLUMNS = 80
@@ -148,26 +147,21 @@ def _fitted(line: str, room: int) -> str:
     return line if len(line) <= room else fill(line, max(room, indent + 20), subsequent_indent=" " * indent)
 
 
-@noun
-class ParsedCommand:
-    """A command, and its arguments by parameter name."""
-
-    command: CommandRow
-    values: Mapping[str, Any]
-
-    def run(self) -> int:
-        """Call the function of the command and return the exit code. A CommandMisuse is printed like an error of the
-        parser."""
-        try:
-            return self.command.function(**self.values)
-        except CommandMisuse as misuse:
-            path = f"callgate {self.command.path}"
-            print(f"{path}: {safe(str(misuse))}; see {path} --help", file=sys.stderr)
-            return USAGE
+def run_command(words: Sequence[str]) -> int:
+    """Call the command that the words name and return its exit code. A CommandMisuse is printed like an error of the
+    parser."""
+    command, values = read_command(words)
+    try:
+        return command.function(**values)
+    except CommandMisuse as misuse:
+        path = f"callgate {command.path}"
+        print(f"{path}: {safe(str(misuse))}; see {path} --help", file=sys.stderr)
+        return USAGE
 
 
-def read_command(words: Sequence[str]) -> ParsedCommand:
-    """Parse the words and return the command. For a request for help or an error, print a text and exit the program."""
+def read_command(words: Sequence[str]) -> tuple[CommandRow, dict[str, Any]]:
+    """Parse the words. Return the command and its arguments by parameter name. For a request for help or an error,
+    print a text and exit the program."""
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     found, rest = _find(words)
@@ -175,7 +169,7 @@ def read_command(words: Sequence[str]) -> ParsedCommand:
         values = command_parser(found).parse_words(rest)
         if not any(row.parameter == "debug" for row in found.arguments):
             del values["debug"]
-        return ParsedCommand(found, values)
+        return found, values
     parser = _group_parser(found)
     parser.parse_words(rest)
     parser.print_help(sys.stderr)
