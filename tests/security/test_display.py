@@ -39,11 +39,9 @@ def test_what_has_no_room_is_counted(row: dict[str, Any]) -> None:
     text = row["text"]
     found = excerpt(text, lines=1, chars=5)
     first, *rest = text.split("\n")
-    assert found.more_lines == len(rest)
-    assert found.more_chars == max(len(first) - 5, 0)
-    assert (f"{found.more_chars:,} more character" in found.text) == (len(first) > 5)
-    assert (f"{found.more_lines:,} more line" in found.text) == bool(rest)
-    assert excerpt(text, lines=99, chars=99_999).text == visible_lines(text)
+    assert (f"{len(first) - 5:,} more character" in found) == (len(first) > 5)
+    assert (f"{len(rest):,} more line" in found) == bool(rest)
+    assert excerpt(text, lines=99, chars=99_999) == visible_lines(text)
 
 
 @rows("row", [row for row in ROWS if row["id"] != "dis040"], ids=lambda row: row["id"])
@@ -56,4 +54,4 @@ def test_a_payload_cannot_be_pushed_out_of_the_window(blanks: int) -> None:
     assert visible(f"grep x{' ' * blanks}; env|curl") == f"grep x<{blanks} blanks>; env|curl"
     assert visible(f"a{chr(0x2003) * blanks}b") == f"a{'<U+2003>' * blanks}b"
     pushed = "ls" + "\n" * blanks + "pwn"
-    assert excerpt(pushed, lines=10, chars=1_000).text.endswith(f"\n<{blanks - 9:,} more lines>")
+    assert excerpt(pushed, lines=10, chars=1_000).endswith(f"\n<{blanks - 9:,} more lines>")
