@@ -17,8 +17,8 @@ from typing import Any, TypeVar, cast
 from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 from callgate.conversation.ports import Drafted, Journal, Masking
-from callgate.transcript.credential_formats import LETTER_AND_DIGIT, AssignedSecrets, SecretRule, is_harmless
-from callgate.transcript.secret_rules import RULES, STARTS
+from callgate.transcript.credential_formats import LETTER_AND_DIGIT, is_harmless
+from callgate.transcript.secret_rules import RULES, rules_for
 from callgate.words.events import CallArrived, Durable
 from callgate.words.late_pattern import late_pattern
 from callgate.words.messages import CallPart, Message, Opaque, Thinking
@@ -68,6 +68,10 @@ class Masker:
         self._values: dict[str, str] = {}
         self._learn()
 
+    def _update(self) -> None:
+        if self._learnt != len(_LEARNT):
+            self._learn()
+
     def _learn(self) -> None:
         """Add the secrets that ``learn_secret`` received after the last call of this method. Idempotent, so several
         threads may run it at the same time."""
@@ -84,7 +88,8 @@ class Masker:
 
         Bytes are base64 in a log line and are not checked: use ``noun`` for events with bytes.
         """
-        if any(any(rule.spans(text)) for rule in self._rules_for(text)):
+        self._update()
+        if any(any(rule.spans(text)) for rule in rules_for(text)):
             return True
         return any(value in part for part in MASK.split(text)[::2] for value in self._values)
 
@@ -100,9 +105,8 @@ class Masker:
         return text
 
     def _once(self, text: str) -> str:
-        kinds = [
-            (start, end, f"[masked:{rule.kind}]") for rule in self._rules_for(text) for start, end in rule.spans(text)
-        ]
+        self._update()
+        kinds = [(start, end, f"[masked:{rule.kind}]") for rule in rules_for(text) for start, end in rule.spans(text)]
         masks = [found.span() for found in MASK.finditer(text)]
         values = (
             (at, at + len(value), mask)
@@ -126,8 +130,7 @@ class Masker:
 
     def finished(self, text: str) -> str:
         """Return the text without a last part that may be the start of a variable's value."""
-        if self._learnt != len(_LEARNT):
-            self._learn()
+        self._update()
         longest = 0
         for value in self._values:
             for length in range(min(len(value) - 1, len(text)), longest, -1):
@@ -200,12 +203,6 @@ class Masker:
             if data.startswith(mark) and len(data) % 2 == 0:
                 data = self.text(data.decode(coding, "surrogatepass")).encode(coding, "surrogatepass")
         return self.text(data.decode("latin-1")).encode("latin-1")
-
-    def _rules_for(self, text: str) -> list[SecretRule | AssignedSecrets]:
-        """Return the rules with a start in the text. The method runs for every line."""
-        if self._learnt != len(_LEARNT):
-            self._learn()
-        return [RULES[rank] for rank in sorted({rank for start, rank in STARTS if start in text})]
 
 
 def _places(value: str, text: str) -> Iterator[int]:
