@@ -49,7 +49,7 @@ LIMITED: dict[str, set[str]] = {
     "structural": {"structural_rewrite", "structural_rewrite_clock"},
     "previews": {"preview_file", "preview_files", "preview_worst"},
     "decisions": {"decision_half", "decision_most", "decision_corpus", "decision_worst"},
-    "search": {f"search_{name}" for name in ("build", "add", "half", "most", "half_plain", "most_plain")},
+    "search": {f"search_{name}" for name in ("build", "add", "half", "most")},
     "retrieval": {"retrieval_words", "retrieval_vectors"},
     "append": {"append", "append_lag"},
     "durable": set(),

@@ -13,7 +13,7 @@ ran: list[int] = []
 
 
 @tool(effects="none")
-def act(n: int) -> str:
+async def act(n: int) -> str:
     """Act."""
     ran.append(n)
     if n < 0:
@@ -22,7 +22,7 @@ def act(n: int) -> str:
 
 
 @tool(effects="none")
-def other(n: int = 0) -> str:
+async def other(n: int = 0) -> str:
     """Act differently."""
     ran.append(n)
     return "other"
