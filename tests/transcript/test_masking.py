@@ -596,6 +596,13 @@ def test_other_spellings_of_assigned_secrets_are_masked(text: str) -> None:
     assert NOBODY.finds(line(Text(text)))
 
 
+@pytest.mark.spec("TRS-13")
+def test_a_mask_in_an_address_is_not_read_as_a_name_and_a_password() -> None:
+    masker = Masker({"A_SECRET": "sk-sk-sk"})
+    assert masker.text("://sk-sk-sk-@x") == "://[masked:A_SECRET]-@x"
+    assert masker.text("https://sk-sk-sk:hunter22@x") == "https://[masked:A_SECRET]:[masked:password]@x"
+
+
 CODE = [
     "token = parse()",
     "token = parse_token2(text)",

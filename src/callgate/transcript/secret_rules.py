@@ -106,8 +106,10 @@ _PRIVATE_KEY = (
 )
 _PRIVATE_KEY_TYPES = ("", "RSA ", "EC ", "DSA ", "OPENSSH ", "ENCRYPTED ")
 _CODED_KEYS = [b64encode(f"-----BEGIN {each}PRIVATE KEY".encode()).decode()[:28] for each in _PRIVATE_KEY_TYPES]
+_URL_USER = r"""(?:\[masked:\w+\]|(?!\[masked:)[^\s/?#@:"'<>])*+"""
 _URL_PASSWORD = (
-    r"""(://[^\s/?#@:"'<>]*:)(?!\[masked:|(?:\$\w+|\$?\{+[^{}\s/@]*\}+|%s|\*+)@)[^\s/?#"'<>,]+(?=@[^\s/?#@"'<>])"""
+    rf"(://{_URL_USER}:)(?!\[masked:|(?:\$\w+|\$?\{{+[^{{}}\s/@]*\}}+|%s|\*+)@)"
+    r"""[^\s/?#"'<>,]+(?=@[^\s/?#@"'<>])"""
 )
 # The spellings of api-key and auth-token after the A, each searched literally.
 _HEADER_WORDS = (
@@ -115,9 +117,9 @@ _HEADER_WORDS = (
     *((one, two) for one in ("uth", "UTH") for two in ("token", "Token", "TOKEN")),
 )
 _SIGN = r"[\w.~+/=!#%^*@:-]"
-_COOKIES = r"[Cc]ookie: (?:[\w.-]{1,80}=[^;\s\"'\\]{0,400}; ){0,20}?"
+_COOKIES = r"[Cc]ookie: (?:[\w.-]{1,80}=[!#-&(-:<-\[\]-~]{0,400}; ){0,20}?"
 _MIXED = rf"(?={_SIGN}{{0,100}}?\d)(?={_SIGN}{{0,100}}?[A-Za-z])"
-_OPENING = r"[\"'\\]{0,4}"
+_OPENING = r"\\*+[\"']?"
 _SPECIAL = (
     _rule("private_key", ("PRIVATE KEY",), _PRIVATE_KEY),
     _rule("private_key", (_CODED_KEYS[0][:14],), rf"()(?:{'|'.join(_CODED_KEYS)})[A-Za-z0-9+/]{{40,}}={{0,2}}"),
