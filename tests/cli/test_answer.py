@@ -194,7 +194,7 @@ def test_what_is_asked_every_time_has_no_always(desk: Desk) -> None:
     ran = desk.run("answer", "latest", "always")
     assert (ran.code, ran.err) == (
         1,
-        "callgate: write is asked about every time, so always is not possible: say yes or no\n",
+        "callgate: write needs an answer every time, so `always` is not possible: answer `yes` or `no`\n",
     )
     assert "yes|no" in desk.good("answer").out
     assert "always" not in desk.good("answer").out

@@ -197,7 +197,10 @@ def test_a_settings_file_that_is_not_there_is_a_failure(person: Person) -> None:
             '{"tool": "Bash", "allow": ["Bash(ls", "Bash(git log:*)"]}',
             "the allow rule Bash(ls is invalid: the closing bracket is missing, at character 7",
         ),
-        ('{"tool": "Bash", "deny": ["Read()"]}', "the deny rule Read() is invalid: the brackets are empty"),
+        (
+            '{"tool": "Bash", "deny": ["Read()"]}',
+            "the deny rule Read() is invalid: the brackets at character 4 are empty",
+        ),
         ('{"tool": "Bash", "allow": ["*"]}', "* is possible only in deny and ask rules"),
         ('{"tool": "Bash", "ask": [""]}', "a rule must start with the name of a tool, at character 1"),
     ],

@@ -208,7 +208,7 @@ def test_the_model_reads_that_the_files_of_a_call_are_changed_although_its_end_i
         async with Session(model, [put], journal=journal, host=desk.root, mode="bypass") as session:
             await session.send(Continue())
             told = list(results(session.messages).values())
-        known = "All file changes that it showed are applied."
+        known = "All file changes in its preview were applied."
         unknown = "Outcome unknown: the program ended while this call was running."
         assert told == [f"{unknown} {known} Check before you repeat it."]
 

@@ -177,7 +177,9 @@ def _confirmation(question: Question, answer: str, options: Mapping[str, Any]) -
         changed = options["arguments"] if edit is None else _edited(question, edit)
         confirmed = question.answered(*_picked(question, options["pick"]), arguments=changed, door=_DOOR)
     elif not question.choices:
-        raise AnswerRefused(f"{question.tool} is asked about every time, so always is not possible: say yes or no")
+        raise AnswerRefused(
+            f"{question.tool} needs an answer every time, so `always` is not possible: answer `yes` or `no`"
+        )
     else:
         number = options["choice"] or 1
         if number > len(question.choices):

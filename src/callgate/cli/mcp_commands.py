@@ -357,7 +357,7 @@ COMMANDS = (
         (_NEW_NAME, ArgumentRow("JSON", "the entry", "entry"), _SCOPE),
     ),
     CommandRow("mcp remove", remove, "remove a server", (_NAME, _SCOPE)),
-    CommandRow("mcp list", list_all, "list every server with its status, number of tools and time", (JSON,)),
+    CommandRow("mcp list", list_all, "list every server with its status, number of tools and connection time", (JSON,)),
     CommandRow("mcp get", get, "show the configuration of a server", (_NAME, JSON)),
     CommandRow("mcp test", test, "connect to a server and list its tools", (_NAME, JSON)),
     CommandRow("mcp login", login, "log in to a server", (_NAME,)),

@@ -174,7 +174,7 @@ _MOMENT = 5.0  # seconds for a list during completion, and for a subscription
 _LONGEST_TYPED = 500
 _LONGEST_PROMPT = 100_000
 MOST_WATCHED = 100
-"""The most resources of one server whose changes are reported."""
+"""The maximum number of resources per server whose changes are reported."""
 
 
 class ServerConnection(Protocol):

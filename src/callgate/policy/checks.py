@@ -99,7 +99,7 @@ class SandboxChecks:
         """The first check. It decides where the command runs and returns no verdict. For the first command of a
         session it waits until the sandbox is tested."""
         self.outside = Check(OUTSIDE_CHECK, self._outside, again=True)
-        """The check after the mode and before the rules: a question about running the command outside."""
+        """The check after the mode and before the rules. It asks whether the command may run outside the sandbox."""
         self.freeing = Check("sandbox", self._inside)
         """The check after the rules and before the default."""
 

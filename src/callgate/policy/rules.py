@@ -60,7 +60,9 @@ def parse_rule(text: str) -> tuple[str, str | None]:
         wrong = "the closing bracket is missing" if ")" not in rest else "there is text after the closing bracket"
         raise ValueError(f"{wrong}, at character {len(text)}")
     if not rest[1:-1].strip():
-        raise ValueError(f"the brackets are empty; write {tool} for every call of it, at character {at}")
+        raise ValueError(
+            f"the brackets at character {at} are empty; to match every call, write {tool} without brackets"
+        )
     if tool in ("*", "mcp__*"):
         raise ValueError(f"{tool} matches any tool and cannot have a content, at character {at}")
     return tool, rest[1:-1]
@@ -104,7 +106,8 @@ class Rule:
         return server == self.server if server else tool.startswith(f"mcp__{self.server}__")
 
     def names_surely(self, tool: str, server: str = "") -> bool:
-        """Return True if an allow rule names the tool. If the name of the tool is ambiguous, no server matches."""
+        """Return True if an allow rule names the tool or its MCP server. A tool name that could belong to two servers
+        matches no server."""
         return self.tool == tool or (self.server is not None and (server or sure_server(tool)) == self.server)
 
     def concerns(self, subject: Subject) -> bool:

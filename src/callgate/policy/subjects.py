@@ -132,7 +132,8 @@ class Subject:
         return self.programs_on(os.environ.get("PATH", ""))
 
     def programs_on(self, path: str) -> Mapping[str, str]:
-        """Return the replaceable files of the command's programs that are found on ``path``, by program name."""
+        """Find the programs of the command in ``path``, a value of PATH. Return the files that a command could replace,
+        by program name."""
         from callgate.host.environment import replaceable_program  # only for commands
 
         places = tuple(each for each in (self.root, self.case.root) if each)

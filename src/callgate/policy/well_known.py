@@ -1,6 +1,6 @@
-"""The table of well-known tools: the declaration of the tool with each name.
+"""Maps the names of well-known tools to their declarations.
 
-Tools declare their subject themselves. The table is used for the syntax of rules (the content of ``Grep(…)`` is a
+A loaded tool declares its subject itself. The table is used for the syntax of rules (the content of ``Grep(…)`` is a
 path), and for calls whose tools are not loaded (``callgate policy decide`` and ``explain``).
 """
 

@@ -59,7 +59,8 @@ class SessionControls:
 
     @property
     def last_answer(self) -> str:
-        """The last complete message in ``Session.answer``. The two differ if a hook delayed the end of the run."""
+        """The last complete message of the model. ``Session.answer`` also has earlier messages if a hook delayed the
+        end of the run."""
         return self._record.ledger.answer.last
 
     @property

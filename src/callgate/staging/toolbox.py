@@ -203,7 +203,7 @@ class DefaultHandler:
 
 
 class SessionHandler:
-    """A default handler in one session. It is the Finisher of its calls."""
+    """A default handler of one session: ``resolve`` calls it if no change is staged. Implements ``Finisher``."""
 
     def __init__(self, handler: DefaultHandler, is_active: Callable[[DefaultHandler], bool]) -> None:
         if not handler.label.strip():

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _NOT_KEPT = "the changes of this session are not stored: it has no journal, or a custom host"
 
 _OUTCOMES = {
-    "applied": " All file changes that it showed are applied.",
+    "applied": " All file changes in its preview were applied.",
     "discarded": " No file was changed.",
 }
 

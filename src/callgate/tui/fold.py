@@ -86,7 +86,7 @@ def left_open(fold: ConversationFold, waiting: int) -> NoticeBlock:
 # ---- runs and the session -----------------------------------------------------------------------------------------
 
 SCOPES: Mapping[Scope, str] = {"session": "this session", "project": "this project", "user": "everywhere"}
-"""The scopes of remembered answers in the words of the screen."""
+"""The scopes of remembered answers, as shown on the screen."""
 SLOW = 0.5
 """Seconds after which a hook is shown with its time."""
 

@@ -139,7 +139,7 @@ class InlineApplication(Application[int]):
 
     @property
     def is_burst(self) -> bool:
-        """True while text is processed that arrived in one read with other keys."""
+        """True while the processed text arrived together with other keys in one read."""
         return self._keys.is_burst
 
     @property

@@ -208,7 +208,8 @@ class ProvenSandbox:
         return self._known_profile()
 
     def _known_profile(self) -> Profile:
-        """Return the profile of the last search. Raise SandboxRefused if the workspace cannot have a profile."""
+        """Return the sandbox profile from the last search of the workspace. Raise SandboxRefused if
+        the workspace cannot have a profile."""
         if self._last is None:
             return self._current_profile()
         if isinstance(self._last, SandboxRefused):

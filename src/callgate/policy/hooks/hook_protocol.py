@@ -81,7 +81,8 @@ def facts_of_call(case: Case) -> dict[str, Any]:
 
 
 def _input(case: Case) -> Mapping[str, Any]:
-    """Return the arguments of the call. If the call is judged as another tool, its written files are added."""
+    """Return the arguments of the call. If the rules of another tool apply to the call, the
+    paths of the files that the call will write are added."""
     locks = case.traits.declared_locks
     if not case.traits.judged_as or locks is None or not locks.writes:
         return case.arguments

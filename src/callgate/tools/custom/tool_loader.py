@@ -47,7 +47,7 @@ class Installed:
 
 
 def label_of(point: EntryPoint) -> str:
-    """Return the name of an entry point for messages."""
+    """Return the text that names an entry point in messages."""
     return f"entry point {point.name} of {point.dist.name if point.dist is not None else '?'}"
 
 

@@ -199,7 +199,7 @@ async def permissions(terminal: Terminal, text: str) -> None:
     answers = (*answers, *_of_this_session(terminal))
     forget = "/permissions revoke ID removes one. " if any(each[0] for each in answers) else ""
     forget += (
-        "An answer for this session ends with it: /clear begins a new one. "
+        "Answers for this session apply until it ends; /clear starts a new session. "
         if not all(each[0] for each in answers)
         else ""
     )
