@@ -199,7 +199,7 @@ def test_a_settings_file_that_is_not_there_is_a_failure(person: Person) -> None:
         ),
         (
             '{"tool": "Bash", "deny": ["Read()"]}',
-            "the deny rule Read() is invalid: the brackets at character 4 are empty",
+            "the deny rule Read() is invalid: the brackets at character 5 are empty",
         ),
         ('{"tool": "Bash", "allow": ["*"]}', "* is possible only in deny and ask rules"),
         ('{"tool": "Bash", "ask": [""]}', "a rule must start with the name of a tool, at character 1"),
