@@ -59,6 +59,7 @@ class Config:
     faults    errors in settings; with a fault the gate denies every call and names the fault
     notes     the ignored settings, with the reasons
     own_data  True if the data folder is outside the workspace, so that trust and remembered answers are used
+    attended  False if nobody can answer during the run: calls that repeat themselves are then denied instead of asked
     """
 
     root: Path
@@ -76,6 +77,7 @@ class Config:
     faults: tuple[SettingsFault, ...] = ()
     notes: tuple[SettingsFault, ...] = ()
     own_data: bool = True
+    attended: bool = True
     folder: Path | None = None
     """The folder of the user's settings and tools; None if it is not set."""
     files: tuple[SettingsFile, ...] = ()

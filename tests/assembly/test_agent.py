@@ -214,3 +214,17 @@ def test_a_source_that_changes_joins_the_deferred_tools(root: Path) -> None:
     assert {SEARCH, EXECUTE} <= {*names}
     names, _, _ = asked(config(root), deferred=source, bare=True)
     assert [name for name in names if name not in BARE] == [SEARCH, EXECUTE]
+
+
+@pytest.mark.spec("EXE-26")
+def test_without_a_user_a_call_that_repeats_itself_is_denied_and_the_run_continues(root: Path) -> None:
+    write(root / "a.txt", "a")
+    same = turn(call("Read", file_path="a.txt"))
+
+    async def codes() -> tuple[str, list[str]]:
+        model = ScriptedModel(same, same, same, turn(say("done")))
+        async with await agent_session(config(root), model, tools=["Read"], attended=False) as session:
+            result = await session.run("go")
+        return result.reason, [each.result.code for each in result.calls if each.result is not None]
+
+    assert asyncio.run(codes()) == ("done", ["ok", "ok", "denied"])

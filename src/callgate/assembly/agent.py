@@ -141,7 +141,7 @@ async def agent_session(
         from callgate.policy.rule_hints import name_notes  # only where there are any
 
         notes += name_notes(config.rules, {*BUILTIN, *names}, known_servers)
-    config = replace(config, notes=(*config.notes, *notes))
+    config = replace(config, notes=(*config.notes, *notes), attended=attended)
 
     def system(record: Record) -> tuple[str, tuple[str, ...]]:
         """Return the system prompt and its notes. The description of the environment is recorded, so that a resumed

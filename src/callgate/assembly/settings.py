@@ -115,6 +115,7 @@ def gate_of(config: Config, opened: OpenSession, checks: Sequence[Check], *, san
             judge.rulebook, hooks=hooks.before, own=checks, free=config.frees_commands if sandboxed else None
         ),
         after=(hooks.after,) if config.hooks else (),
+        attended=config.attended,
         requested=hooks.asked if config.hooks else None,
         remembered=judge.remembered,
         choices=choices_for,
