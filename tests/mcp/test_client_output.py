@@ -154,7 +154,8 @@ def test_a_wait_for_a_message_that_is_given_up_loses_none() -> None:
 
 
 @pytest.mark.spec("MCP-3")
-def test_many_short_lines_leave_others_on_the_loop_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("line", [b"x\n", b"[]\n"], ids=["no message", "empty batch"])
+def test_many_short_lines_leave_others_on_the_loop_their_turn(line: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     count = 0
 
     def counted(line: bytes | bytearray) -> list[Item]:
@@ -166,7 +167,7 @@ def test_many_short_lines_leave_others_on_the_loop_their_turn(monkeypatch: pytes
 
     async def main() -> None:
         reader, writer = os.pipe()
-        os.write(writer, b"x\n" * 10_000)
+        os.write(writer, line * 10_000)
         output = OutputLines(reader, ServerLog("srv", None, lambda: 0.0))
 
         async def receive_all() -> None:
@@ -180,7 +181,34 @@ def test_many_short_lines_leave_others_on_the_loop_their_turn(monkeypatch: pytes
                 await asyncio.sleep(0)
                 assert count - before <= 500
         finally:
-            await receiving
+            receiving.cancel()
+            await asyncio.wait([receiving])
+            output.release()
+            os.close(writer)
+
+    asyncio.run(main())
+
+
+@pytest.mark.spec("MCP-3")
+def test_a_flood_of_empty_batches_is_slowed_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdio_transport, "_BURST", 100)
+    monkeypatch.setattr(stdio_transport, "_PER_SECOND", 1e-3)
+
+    async def main() -> None:
+        reader, writer = os.pipe()
+        os.write(writer, b"[]\n" * 200)
+        output = OutputLines(reader, ServerLog("srv", None, lambda: 0.0))
+        waiting = asyncio.create_task(output.receive())
+        try:
+            for _ in range(100):
+                await asyncio.sleep(0)
+            os.write(writer, b'{"jsonrpc":"2.0","method":"a"}\n')
+            for _ in range(100):
+                await asyncio.sleep(0)
+            assert not waiting.done()
+        finally:
+            waiting.cancel()
+            await asyncio.wait([waiting])
             output.release()
             os.close(writer)
 

@@ -53,6 +53,7 @@ TOKENS = {
     "twilio": ("SK", HEX[:32], "twilio"),
     "digitalocean": ("dop_v1_", HEX[:64], "digitalocean"),
     "vault": ("hvs.", "CAES" + MIXED, "vault"),
+    "vault-of-letters": ("hvs.CAES", "sKYIeRNWMkfDjmqcqDoI", "vault"),
     "groq": ("gsk_", MIXED[:52], "groq"),
     "xai": ("xai-", MIXED, "xai"),
     "perplexity": ("pplx-", MIXED[:48], "perplexity"),

@@ -88,10 +88,9 @@ class OutputLines(SdkStream):
         os.set_blocking(reader, False)
 
     async def receive(self) -> Item:
-        self._taken += 1
-        if self._taken % _FAIR == 0:
-            await asyncio.sleep(0)  # before a message is taken, which a cancel would lose
+        await self._take_turn()  # before a message is taken, which a cancel would lose
         while not self._items:
+            await self._take_turn()
             if self._closed:
                 raise anyio.ClosedResourceError
             if self._parsing is not None:
@@ -122,6 +121,11 @@ class OutputLines(SdkStream):
         self._searched = len(self._buffer)
         return None
 
+    async def _take_turn(self) -> None:
+        self._taken += 1
+        if self._taken % _FAIR == 0:
+            await asyncio.sleep(0)
+
     async def _read(self) -> None:
         """Read the pipe into the buffer. Raise EndOfStream at the end of the output."""
         if (pause := self._resume_at - self._loop.time()) > 0:
@@ -136,6 +140,7 @@ class OutputLines(SdkStream):
         if data:
             self._buffer += data
             self._spend(data.count(b"\n") + len(data) / BYTES_A_MESSAGE)
+            await asyncio.sleep(0)  # a server that always has output must not block the loop
             return
         self.over = True
         with suppress(TimeoutError):  # the exit status is a better reason than a closed output
@@ -161,7 +166,7 @@ class OutputLines(SdkStream):
             if isinstance(item, Exception):
                 self._log.refuse(str(item))
         self._items.extend(items)
-        self._spend(len(items) - 1)
+        self._spend(max(len(items) - 1, 0))  # an empty batch is not free
 
     def _spend(self, cost: float) -> None:
         self._resume_at = self._loop.time() + self._rate.spend(cost)
