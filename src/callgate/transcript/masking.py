@@ -18,7 +18,7 @@ from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 from callgate.conversation.ports import Drafted, Journal, Masking
 from callgate.transcript.credential_formats import LETTER_AND_DIGIT, is_harmless
-from callgate.transcript.secret_rules import RULES, rules_for
+from callgate.transcript.secret_rules import RULES, rules_for, sieved
 from callgate.words.events import CallArrived, Durable
 from callgate.words.late_pattern import late_pattern
 from callgate.words.messages import CallPart, Message, Opaque, Thinking
@@ -29,6 +29,7 @@ MASK = late_pattern(r"(\[masked:\w{1,64}\])", re.ASCII)
 SHORTEST = 8
 """The minimum length of a variable's value; shorter values would match unrelated words and numbers."""
 DEEPEST = 100
+_STEP, _GRAM = 8, 4
 _UNFINISHED = late_pattern(r"[!-~]*\Z")  # the characters of secrets
 
 
@@ -81,7 +82,19 @@ class Masker:
             for spelling in _spellings(secret):
                 values.setdefault(spelling, mask)
         self._values = {each: values[each] for each in sorted(values, key=len, reverse=True)}
+        # Every occurrence of such a sieve contains a complete gram that starts at a multiple of the step.
+        sieves = {each: sieved(each) for each in self._values}
+        least = _STEP + _GRAM - 1
+        self._grams = frozenset(s[i : i + _GRAM] for s in sieves.values() if len(s) >= least for i in range(_STEP))
+        self._few = {each: mask for each, mask in self._values.items() if len(sieves[each]) < least}
         self._learnt = count
+
+    def _values_for(self, text: str) -> Mapping[str, str]:
+        """Return the values that may be in the text, with their masks. The costs hardly depend on the number of
+        values, because only the capitals and digits of the text are compared with most of them."""
+        sieve = sieved(text)
+        grams = (sieve[i : i + _GRAM] for i in range(0, len(sieve), _STEP))
+        return self._few if self._grams.isdisjoint(grams) else self._values
 
     def finds(self, text: str) -> bool:
         """Return True if the JSON of a log line contains a secret, in any JSON escaping.
@@ -91,7 +104,8 @@ class Masker:
         self._update()
         if any(any(rule.spans(text)) for rule in rules_for(text)):
             return True
-        return any(value in part for part in MASK.split(text)[::2] for value in self._values)
+        values = self._values_for(text)
+        return any(value in part for part in MASK.split(text)[::2] for value in values)
 
     def text(self, text: str) -> str:
         """Return the text with secrets masked. Masking is idempotent.
@@ -110,7 +124,7 @@ class Masker:
         masks = [found.span() for found in MASK.finditer(text)]
         values = (
             (at, at + len(value), mask)
-            for value, mask in self._values.items()
+            for value, mask in self._values_for(text).items()
             for at in _places(value, text)
             if not any(at < end and start < at + len(value) for start, end in masks)
         )

@@ -52,6 +52,7 @@ _TOKENS = (
     ("sendgrid", "SG.", r"[\w-]{16,32}\.[\w-]{32,64}(?![\w-])"),
     ("twilio", "SK", rf"[0-9a-f]{{32}}{_END}"),
     ("digitalocean", "dop_v1_ doo_v1_ dor_v1_", rf"[0-9a-f]{{64}}{_END}"),
+    ("vault", "hvs.CAES hvb.AAAA", r"[\w-]{20,}"),
     ("vault", "hvs. hvb. hvr.", r"(?=[\w-]{0,30}?\d)[\w-]{24,}"),
     ("groq", "gsk_", r"[A-Za-z0-9]{40,}"),
     ("xai", "xai-", r"[A-Za-z0-9]{40,}"),
@@ -221,7 +222,8 @@ _TOKEN_RANKS = range(len(_SPECIAL), len(RULES) - len(FORMATS) - 1)
 Starts = list[tuple[str, int]]
 
 
-def _capitals(text: str) -> bytes:
+def sieved(text: str) -> bytes:
+    """Return the capitals and digits of a text."""
     return text.encode("utf-8", "surrogatepass").translate(None, _SMALL)
 
 
@@ -239,12 +241,12 @@ _by_sign = {sign: [each for each in _STARTS if each[1] in _TOKEN_RANKS and each[
 _signs = {_before_long_words(sign, starts): starts for sign, starts in _by_sign.items()}
 _others = [each for each in _STARTS if all(each not in starts for starts in _signs.values())]
 _words = {word: [each for each in _others if _shared_word(each[0]) == word] for word in _SHARED_WORDS}
-_rest = [(_capitals(start), start, rank) for start, rank in _others if _shared_word(start) is None]
+_rest = [(sieved(start), start, rank) for start, rank in _others if _shared_word(start) is None]
 
 
 def rules_for(text: str) -> list[SecretRule | AssignedSecrets]:
     """Return the rules with a start in the text, in their order."""
-    small, capitals = text.lower(), _capitals(text)
+    small, capitals = text.lower(), sieved(text)
     candidates = [
         *(each for word, starts in _words.items() if word in small for each in starts),
         *(each for pattern, starts in _signs.items() if pattern.search(text) for each in starts),
