@@ -50,13 +50,15 @@ _WORDS_OF: Mapping[Fault, str] = {
     "wrong_key": r"(invalid|incorrect|wrong) api key|api key (is )?(not valid|invalid|expired|not found)"
     r"|api key was reported as leaked",
     "no_credit": r"insufficient (balance|credits?|quota|funds)|credit balance|credits are depleted|spend limit"
-    r"|spending cap|usage limits|extra usage is required|enable billing",
+    r"|spending cap|usage limits|extra usage is required|enable billing|exceeded your current quota",
     "not_allowed": r"organization has been disabled",
 }
 """The words in messages for each fault; the first matching row is used."""
 _WORDS: Sequence[tuple[Pattern[str], Fault]] = [
     (late_pattern(words, IGNORECASE | DOTALL), fault) for fault, words in _WORDS_OF.items()
 ]
+_GOOGLE_LIMIT = late_pattern(r"exceeded your current quota", IGNORECASE)
+"""Words that Google also uses for a limit per minute. Other servers use them for an account without credit."""
 _WAIT = late_pattern(r"try again in (\d{1,6}(?:\.\d{1,6})?) ?(ms|s)\b")
 """Finds the retry delay in the message of a rate limit inside a stream, where there are no headers."""
 _ADVICE = {
@@ -88,17 +90,24 @@ def _codes_and_words(error: object, depth: int = 0) -> tuple[list[str], str]:
     return codes, "; ".join([*words[:3], *([raw] if isinstance(raw, str) else [])])
 
 
-def fault_in(error: object, status: int | None) -> tuple[Fault | None, str]:
+def fault_in(error: object, status: int | None, family: str) -> tuple[Fault | None, str]:
     """Return the fault and the message of an error object. The fault is None if the HTTP status is at least as
     specific as the error object."""
     codes, words = _codes_and_words(error)
     words = "; ".join([*(_ADVICE[code] for code in codes if code in _ADVICE), words])
-    named: Fault | None = next((CODES[code.lower()] for code in codes if code.lower() in CODES), None)
+    known = [code for code in map(str.lower, codes) if code in CODES]
+    if family.startswith("openai"):  # the type of most errors there, also of failures of the server
+        known = [code for code in known if code != "invalid_request_error"]
+    named: Fault | None = CODES[known[0]] if known else None
     if named in _WEAK and (status is None or status in _EXACT_STATUS):
-        by_words: Fault | None = next((fault for pattern, fault in _WORDS if pattern.search(words)), None)
+        is_google = family == "gemini" or "resource_exhausted" in known
+        said = _GOOGLE_LIMIT.sub("", words) if is_google else words
+        by_words: Fault | None = next((fault for pattern, fault in _WORDS if pattern.search(said)), None)
         if by_words is not None and not (named == "rate_limited" and by_words not in ("too_long", "no_credit")):
             return by_words, words
-    if status is not None and ((named == "server" and status != 500) or (named == "bad_request" and status < 500)):
+    if status is not None and (
+        (named == "server" and fault_by_status(status) != "other") or (named == "bad_request" and status < 500)
+    ):
         named = None  # the status is more specific
     if named is None and status is None:
         number = next((int(code) for code in codes if code.isdecimal() and len(code) == 3), None)
@@ -106,22 +115,22 @@ def fault_in(error: object, status: int | None) -> tuple[Fault | None, str]:
     return named, words
 
 
-def read_fault(status: int, headers: Mapping[str, str], body: bytes, provider: str) -> ModelError:
+def read_fault(status: int, headers: Mapping[str, str], body: bytes, provider: str, family: str) -> ModelError:
     """Return the ModelError for an HTTP answer. Some servers report failures with a success status."""
     text = body[:100_000].decode("utf-8", "replace").strip()
     try:
         error: object = loads(text)
     except (ValueError, RecursionError):
         error = "" if text.startswith("<") else text
-    fault, words = fault_in(error, None if status < 300 else status)
+    fault, words = fault_in(error, None if status < 300 else status, family)
     wait, is_daily = _quota(error)
     fault = fault or ("server" if status < 300 else None)
     return http_fault(status, headers, provider, words, fault=fault, wait=wait, retryable=False if is_daily else None)
 
 
-def stream_fault(error: object, provider: str) -> ModelError:
+def stream_fault(error: object, provider: str, family: str) -> ModelError:
     """Return the ModelError for an error inside a stream. An unknown error is a server failure."""
-    fault, words = fault_in(error, None)
+    fault, words = fault_in(error, None, family)
     found = _WAIT.search(words)
     wait, is_daily = _quota(error)
     wait = float(found[1]) * (0.001 if found[2] == "ms" else 1.0) if found else wait
@@ -151,11 +160,14 @@ def _list(value: object) -> list[object]:
 class ApiFamily:
     """The base class of the API families.
 
+    name      the name of the API
     provider  the name of the server, for errors
     """
+
+    name: str
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
 
     def fault(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
-        return read_fault(status, headers, body, self._provider)
+        return read_fault(status, headers, body, self._provider, self.name)

@@ -202,7 +202,7 @@ class EventParser:
     def _fail(self, error: Any) -> None:
         """End the stream with the ModelError of an error that the server reported."""
         self._over = True
-        self._out.append(stream_fault(error, self._provider))
+        self._out.append(stream_fault(error, self._provider, self._family))
 
 
 class AnswerTally:
