@@ -52,9 +52,6 @@ ROOMS = {
     "tracing": ROOM,
     # A login asks no host near this machine; which those are is one table.
     "mcp": (*FEATURE, "notices", "policy.hosts"),
-    "acp": ROOM,
-    "agents": (*ROOM, "tools", "transcript", "host"),
-    "workflows": (*ROOM, "agents", "tools", "host"),
 }
 # Beside the rooms: settings, which rooms do not read; and what the administrative commands need of the rooms.
 CONFIG = (*ROOM, "host", "policy", "transcript")

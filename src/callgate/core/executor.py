@@ -1,6 +1,6 @@
 """The executor runs the calls of one message and produces exactly one result for each call.
 
-executor  the interface for turns; ``callgate.Executor`` extends it for programs without a session
+executor  the interface for turns; ``callgate.assembly.Executor`` extends it for programs without a session
 engine    performs the actions of the board
 board     decides the next step of each call, without I/O and event loop
 """

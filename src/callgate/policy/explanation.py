@@ -45,7 +45,7 @@ def explain(
     judge: Callable[[Case, Callable[[Judged], None]], Decision], case: Case, rulebook: Rulebook = EMPTY
 ) -> Explanation:
     """Return the decision of a gate with the answer of each check and the result of each rule. ``judge`` is
-    ``Gate.explain``, which runs nothing."""
+    ``CheckGate.explain``, which runs nothing."""
     walked: list[Judged] = []
     decision = judge(case, walked.append)
     undecided = isinstance(decision, Deny) and decision.by == "gate"

@@ -132,7 +132,7 @@ def title(terminal: Terminal, text: str) -> None:
         said(terminal, f"The title is: {now}" if now else "The session has no title. /title NAME sets one.")
         return
     terminal.post(SetTitle(" ".join(text.split())))
-    said(terminal, f"The title is now {' '.join(text.split())!r} now.")
+    said(terminal, f"The title is now {' '.join(text.split())!r}.")
 
 
 def tags(terminal: Terminal, text: str) -> None:
