@@ -95,7 +95,7 @@ async def _path_index(root: Path) -> PathIndex | None:
     def listed() -> PathIndex:
         from callgate.tui.composer.local_files import workspace_files
 
-        return PathIndex(workspace_files(root))
+        return PathIndex.of(workspace_files(root))
 
     try:
         return await asyncio.to_thread(listed)
@@ -112,6 +112,8 @@ MOST_FITS = 50
 """The number of matches that are returned."""
 _SCORED = 300
 """The number of letter matches that are scored."""
+_NARROW = 20
+"""If fewer than one in this number of paths match, a longer text is searched only in the matches."""
 
 
 class PathIndex:
@@ -120,18 +122,28 @@ class PathIndex:
     The order of matches, best first: the name starts with the text, a word of the name starts with it, the name
     contains it, the path contains it, the path has its letters in this order. Equal matches are ordered by depth and
     length of the path.
+
+    paths  the files and folders, ordered by depth and length
     """
 
-    def __init__(self, files: Iterable[str]) -> None:
-        self.paths = _with_folders(files)
+    def __init__(self, paths: list[str]) -> None:
+        self.paths = paths
         self._lower = [path.lower().replace("\n", " ") for path in self.paths]
         self._all = _Lines(self._lower)
         self._names = _Lines([path.rstrip("/").rpartition("/")[2] for path in self._lower])
+        self._narrowed: tuple[str, PathIndex] | None = None
+
+    @classmethod
+    def of(cls, files: Iterable[str]) -> PathIndex:
+        """Return the index of the files and of all their folders."""
+        return cls(_with_folders(files))
 
     def ranked(self, typed: str) -> list[str]:
         text = typed.lower().replace("\n", " ")
         if not text:
             return self.paths[:MOST_FITS]
+        if self._narrowed is not None and text.startswith(self._narrowed[0]):
+            return self._narrowed[1].ranked(text)
         found = dict.fromkeys(self._holding(text))
         if len(found) < MOST_FITS:
             found |= dict.fromkeys(self._in_order(text))
@@ -146,11 +158,14 @@ class PathIndex:
 
     def _in_order(self, text: str) -> list[int]:
         """Return the indexes of paths with the letters in this order, best first. Search the names first and, if too
-        few match, the whole paths."""
+        few match, the whole paths. All matches of a longer text are among the matches of this text."""
         found = list(islice(self._names.fitting(_in_order(text)), _SCORED))
         if len(found) < MOST_FITS:
-            found = list(islice(self._all.fitting(_in_order(text)), _SCORED))
-        return sorted(found, key=lambda at: -_points(text, self._lower[at], self._names.lines[at]))
+            few = len(self.paths) // _NARROW
+            found = list(islice(self._all.fitting(_in_order(text)), max(_SCORED, few)))
+            if len(found) < few:
+                self._narrowed = text, PathIndex([self.paths[at] for at in found])
+        return sorted(found[:_SCORED], key=lambda at: -_points(text, self._lower[at], self._names.lines[at]))
 
 
 class _Lines:
