@@ -3,6 +3,7 @@
 import inspect
 import json
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -296,6 +297,18 @@ def test_a_reader_that_has_gone_is_no_reason_to_complain(tmp_path: Path) -> None
     ran = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, timeout=60)
     os.close(writer)
     assert (ran.returncode, ran.stderr) == (0, b"")
+
+
+def test_a_non_blocking_terminal_gets_each_line_at_once() -> None:
+    terminal, output = pty.openpty()
+    os.set_blocking(output, False)
+    code = "import sys; from callgate.cli import main; main(); print(sys.stdout.line_buffering, file=sys.stderr)"
+    command = [sys.executable, "-c", code, "--version"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": ""}
+    ran = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, env=environment, timeout=60)
+    os.close(output)
+    os.close(terminal)
+    assert (ran.returncode, ran.stderr) == (0, b"True\n")
 
 
 def test_what_comes_from_elsewhere_cannot_steer_the_terminal() -> None:

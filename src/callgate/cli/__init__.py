@@ -182,7 +182,12 @@ def _wait_for_stdout() -> None:
     with suppress(OSError):
         if not os.get_blocking(1):
             raw = _Waiting(1, "w", closefd=False)
-            sys.stdout = TextIOWrapper(BufferedWriter(raw), sys.stdout.encoding, sys.stdout.errors)
+            sys.stdout = TextIOWrapper(
+                BufferedWriter(raw),
+                sys.stdout.encoding,
+                sys.stdout.errors,
+                line_buffering=bool(sys.stdout.line_buffering),
+            )
 
 
 def _close_stdout() -> None:
