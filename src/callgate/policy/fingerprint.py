@@ -158,9 +158,10 @@ class _FileCollector:
             else:
                 name = os.path.relpath(path, self._top)
                 self.found[name] = self._seen(path, name, status)
-                real = os.path.realpath(path)
-                if S_ISLNK(status.st_mode) and is_beneath(real, self._top) and not is_beneath(path, real):
-                    waiting.append(real)
+                if S_ISLNK(status.st_mode):
+                    real = os.path.realpath(path)
+                    if is_beneath(real, self._top) and not is_beneath(path, real):
+                        waiting.append(real)
 
     def _seen(self, path: str, name: str, status: os.stat_result) -> Seen:
         if S_ISLNK(status.st_mode):
