@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from callgate.policy.subjects import Subject
+from callgate.policy.subjects import Subject, may_use_paths
 from callgate.words.resolved_path import ResolvedPath
 from callgate.words.traits import Traits, exclusive, reads, shared, writes
 from tests.policy.gate_kit import HOME, ROOT, case_of, place, shell
@@ -185,3 +185,24 @@ def test_a_tool_answers_to_its_name_and_its_aliases() -> None:
     case = case_of("Shell")
     case.tool.aliases = ("Terminal",)  # pyright: ignore[reportAttributeAccessIssue]
     assert Subject(case, root=ROOT, home=HOME).names == ("Shell", "Terminal")
+
+
+def test_the_quick_no_is_given_only_where_a_subject_would_find_nothing() -> None:
+    names = ("text", "command", "cmd", "url", "path", "files", "cwd")
+    values = (1, "", "hello there", "~", "~x", "src", "two\nlines", "x" * 2_000, ["src"], ["a\nb"], {"a": "src"}, {})
+    wrong: list[str] = []
+    for name in names:
+        for value in values:
+            case = replace(case_of("Other", {name: value}, traits=Traits("none")), resolve_path=_only_src)
+            about = Subject(case, root=ROOT, home=HOME)
+            nothing = not about.accesses and about.command is None and about.address is None and about.danger is None
+            if not may_use_paths(case) and not nothing:
+                wrong.append(f"{name}={value!r}")
+    assert not wrong, wrong
+    plain = replace(case_of("Other", {"text": "hello there"}, traits=Traits("none")), resolve_path=_only_src)
+    assert not may_use_paths(plain), "or the quick no is never given"
+
+
+def _only_src(path: str) -> ResolvedPath:
+    there = path in (".", "src")
+    return replace(place(path, None), kind="folder" if there else "missing")

@@ -17,7 +17,7 @@ from callgate.policy.question_reasons import as_offered, what_would_read, what_w
 from callgate.policy.rule_contents import CommandContent, PathContent, UnreadableContent
 from callgate.policy.rules import EMPTY, Rule, Rulebook, as_rule, make_rule
 from callgate.policy.shorten import brief, sentence
-from callgate.policy.subjects import Subject, Way
+from callgate.policy.subjects import Subject, Way, may_use_paths
 from callgate.policy.well_known import COMMANDS, FETCHING, OUTSIDE
 from callgate.words.decisions import Allow, Ask, Deny, Effect, Origin
 from callgate.words.modes import MODES, PLANNING
@@ -75,6 +75,7 @@ class Judge:
         self.rulebook = rulebook
         self._home = rulebook.home or expanduser("~")
         self._subject: Subject | None = None
+        self._touching: tuple[Case, bool] | None = None
         self._granting: Grants | None = None
         self.checks: tuple[Check, ...] = (
             Check("settings", self.settings, again=True, idle=not rulebook.faults),
@@ -96,6 +97,14 @@ class Judge:
             root = self.rulebook.root or case.root or case.resolve_path(".").resolved
             subject = self._subject = Subject(case, root=root, home=self._home)
         return subject
+
+    def _may_touch(self, case: Case) -> bool:
+        """Return False for calls that name no path, command or address. The result is cached for one case. Most calls
+        need no subject then, which halves the costs of a call."""
+        known = self._touching
+        if known is None or known[0] is not case:
+            known = self._touching = (case, may_use_paths(case))
+        return known[1]
 
     # ---- the checks, in order -----------------------------------------------------------------------------------
 
@@ -132,9 +141,13 @@ class Judge:
     def plan_mode(self, case: Case) -> Verdict:
         if not MODES[case.mode].forbids_changes:
             return None
+        if case.traits.effects == "none" and not self._may_touch(case):
+            return None
         return None if self._own_state(case) or self.subject(case).effects == "none" else _PLAN
 
     def hard_safety(self, case: Case) -> Verdict:
+        if not self._may_touch(case):
+            return None
         subject = self.subject(case)
         danger = subject.danger
         if danger is None:
@@ -190,6 +203,8 @@ class Judge:
         return None
 
     def default(self, case: Case) -> Verdict:
+        if case.traits.effects == "none" and not self._may_touch(case):
+            return _READ_ONLY
         subject = self.subject(case)
         if case.traits.needs_no_question and not subject.outside:
             return _NO_QUESTION

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from itertools import islice
 from posixpath import dirname, join
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from callgate import shell
 from callgate.core.capabilities import facts_of
@@ -39,6 +39,7 @@ _MOST_PATTERNS = 80
 _MOST_CHARACTERS = 20_000
 _MOST_TEXTS = 5_000
 """The maximum number of texts in undeclared arguments that are resolved. More texts are more than can be compared."""
+_TELLING = frozenset[str]().union(*USUAL_NAMES.values())
 _FOLDERS = ("cwd", "workdir", "working_directory", "directory", "dir", "folder")
 
 
@@ -182,7 +183,7 @@ class Subject:
         beside = USUAL_NAMES["environment"].difference(*self.declared.names.values())
         values = self.case.arguments.items()
         return next(
-            (name for name, value in values if value and name in beside and isinstance(value, str | list | dict)), None
+            (name for name, value in values if value and name in beside and isinstance(value, _TEXT_TYPES)), None
         )
 
     @cached_property
@@ -461,6 +462,32 @@ class Subject:
             whole = self.address if "//" in self.address else f"//{self.address}"
             names.append(whole.partition("//")[2].partition("/")[0])
         return next((note for name in names if not name.isascii() and (note := look_alikes(name))), None)
+
+
+def may_use_paths(case: Case) -> bool:
+    """Return False if the call names no path, command or address. In this case the tool declares none, and no text
+    in the arguments has a usual name of such an argument or names an existing file."""
+    traits = case.traits
+    declared, locks = traits.declared, traits.declared_locks
+    if declared.kinds or declared.environment or (locks is not None and (locks.reads or locks.writes)):
+        return True
+    left = _MOST_TEXTS
+    for name, value in case.arguments.items():
+        if isinstance(value, _TEXT_TYPES):
+            if name in _TELLING or case.tool.previews or traits.needs_no_question:
+                return True
+            for text in texts_in(cast(Any, value)):
+                left -= 1
+                if not left or (may_be_path(text) and any(_is_there(case, each) for each in paths_in(text))):
+                    return True
+    return False
+
+
+_TEXT_TYPES = (str, list, dict)
+
+
+def _is_there(case: Case, path: str) -> bool:
+    return path[0] == "~" or case.resolve_path(path).kind != "missing"
 
 
 def _is_folder(access: PathAccess) -> bool:
