@@ -12,7 +12,7 @@ from callgate.words import model
 from callgate.words.calls import Result, ToolCall
 from callgate.words.errors import ModelError
 from callgate.words.messages import CallPart, Message, Opaque, Part, Text, Thinking, Usage
-from callgate.words.noun import noun
+from callgate.words.noun import maker, noun
 
 MAX_ARGUMENT_CHARS = 8 * 1024 * 1024
 MAX_ANSWER_CHARS = 10_000_000
@@ -25,6 +25,8 @@ MAX_REPEATED_ARGUMENT_CHARS = 100_000
 """The limit for arguments of calls, because a file may contain many equal lines."""
 _LONGEST_PHRASE = 1_000
 _DELTAS = 100
+
+_make_call, _make_part = maker(ToolCall), maker(CallPart)
 
 
 @noun
@@ -257,7 +259,7 @@ class Intake:
         index = self._calls
         self._calls += 1
         text = part.texts[0] if len(part.texts) == 1 else "".join(part.texts)
-        return ToolCall(
+        return _make_call(
             id=part.call_id,
             name=part.name,
             raw_arguments=text,
@@ -280,4 +282,4 @@ def call_part(ledger: Ledger, call_id: str, raw: str | None) -> CallPart:
     if entry.asked_as is not None:  # the record has the arguments of the target
         return CallPart(call_id, entry.asked_as, {}, raw, entry.kept)
     before = entry.arguments if entry.edited is None else entry.edited.before
-    return CallPart(call_id, entry.name, before, None if entry.raw_arguments is None else raw, entry.kept)
+    return _make_part(call_id, entry.name, before, None if entry.raw_arguments is None else raw, entry.kept)

@@ -111,6 +111,11 @@ class BoardCall:
     held       True if the result is not released until the results of earlier calls are released
     """
 
+    __slots__ = (
+        *("asks", "because", "cascade", "early", "has_place", "held", "id", "index", "locks", "reason", "result"),
+        *("stage", "yields"),
+    )
+
     def __init__(self, call_id: str) -> None:
         self.id = call_id
         self.index = -1

@@ -51,6 +51,23 @@ class Call(BoardCall):
     finished   the result of the tool, before hooks and the size limit are applied
     """
 
+    __slots__ = (
+        *(
+            "answer",
+            "attempt",
+            "blocks",
+            "body",
+            "bound",
+            "case",
+            "claim",
+            "decision",
+            "finished",
+            "given",
+            "late",
+            "name",
+        ),
+        *("note", "preview", "question", "requested", "run", "started", "task", "timer", "update"),
+    )
     case: Case
     body: Task[None]
 
@@ -107,6 +124,8 @@ class SharedRun:
     ``sink`` is called with the progress of a call, on the thread of the event loop.
     """
 
+    __slots__ = ("deps", "host", "lineage", "lock", "loop", "sink", "thread")
+
     def __init__(self, host: Host, lineage: tuple[str, ...], deps: Any, sink: Sink) -> None:
         self.host = host
         self.lineage = lineage
@@ -122,6 +141,8 @@ class RunContext(Mapping[str, Any]):
 
     A value is copied when it is read, so a tool cannot change the recorded context.
     """
+
+    __slots__ = ("_values",)
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
@@ -139,6 +160,11 @@ class RunContext(Mapping[str, Any]):
 
 class CallRun:
     """The Run of one call. A tool may report progress from any thread; the report never blocks."""
+
+    __slots__ = (
+        *("_shared", "_waiting", "answers", "attempt", "call_id", "cancelled", "changes", "context", "deadline"),
+        "open",
+    )
 
     def __init__(self, call: Call, context: Mapping[str, Any], shared: SharedRun) -> None:
         self.call_id = call.id

@@ -25,9 +25,11 @@ from callgate.words.changes import ChangeSet
 from callgate.words.decisions import Allow, Ask, Confirmation, Decision, Deny, Question, arguments_hash
 from callgate.words.events import CallArrived, CallDecided, Noted, PolicyAdded, QuestionAnswered, QuestionAsked
 from callgate.words.modes import MODES
+from callgate.words.noun import maker
 from callgate.words.traits import writes
 
 _DECISIONS = (Allow, Ask, Deny)
+_make_arrived, _make_decided = maker(CallArrived), maker(CallDecided)
 
 
 class _Withdrawn(BaseException):
@@ -81,7 +83,7 @@ class Decider:
             if given.edited is not None:
                 arguments = given.edited.before  # the recorded decision contains the change
             self._record.write(
-                CallArrived(
+                _make_arrived(
                     at=self._clock.now(),
                     call_id=given.id,
                     name=call.name,
@@ -169,7 +171,7 @@ class Decider:
                 self._board.settled(call, outcomes.outcome_unknown(case.traits.effects))
                 return
         if decision is not entry.decision:
-            self._record.write(CallDecided(self._clock.now(), call.id, decision, case.arguments_hash))
+            self._record.write(_make_decided(self._clock.now(), call.id, decision, case.arguments_hash))
         call.decision = decision
         if not isinstance(decision, Deny):
             self._board.judged(call, asks=isinstance(decision, Ask) or (case.tool.previews and _writes_unjudged(call)))

@@ -30,12 +30,14 @@ from callgate.core.sizes import cut_progress, cut_to
 from callgate.words import events
 from callgate.words.calls import Result
 from callgate.words.errors import JournalError, StateError, in_words
+from callgate.words.noun import maker
 from callgate.words.plain import plain_json
 
 if TYPE_CHECKING:
     from callgate.core.loop_watch import LoopWatch
 
 _LONGEST_STEP = 1.0  # seconds without a step of the event loop until it counts as blocked
+_make_started, _make_settled = maker(events.CallStarted), maker(events.CallSettled)
 
 
 class Engine:
@@ -249,7 +251,7 @@ class Engine:
         failure."""
         if call.stage is not STARTING:
             return None
-        event = events.CallStarted(self._clock.now(), call.id, call.attempt, call.index, len(self.board.calls))
+        event = _make_started(self._clock.now(), call.id, call.attempt, call.index, len(self.board.calls))
         try:
             if call.early:
                 self._record.write(event)
@@ -366,7 +368,7 @@ class Engine:
             result = replace(result, context_update=data)
         taken = None if call.started is None else (self._clock.monotonic() - call.started) * 1000
         self._record.write(
-            events.CallSettled(
+            _make_settled(
                 at=self._clock.now(),
                 call_id=call.id,
                 result=result,

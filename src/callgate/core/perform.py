@@ -31,6 +31,7 @@ from callgate.words.decisions import Allow, Ask, arguments_hash
 from callgate.words.errors import HalfApplied, ToolFailure, in_words
 from callgate.words.events import Noted
 from callgate.words.messages import Image, Resource, Text
+from callgate.words.noun import maker
 from callgate.words.plain import NotPlain, plain_copy, plain_json
 from callgate.words.traits import Effects, Traits, workspace
 
@@ -39,6 +40,7 @@ TOOLS_LOG = getLogger("callgate.tools")
 getLogger("callgate").addHandler(NullHandler())  # nothing is printed unless the program configures logging
 
 _CONTENT = (Text, Image, Resource)
+_make_case = maker(Case)
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 # For a call whose traits raise: its subject is unknown, so the user has to allow the call.
 _UNKNOWN = Traits(requires_interaction=True)
@@ -117,7 +119,7 @@ class Performer:
             TOOLS_LOG.error("%s", traits.failed)
         call.early, call.cascade, call.yields = traits.effects == "none", traits.cascade, traits.interrupt == "cancel"
         ledger = self._ledger
-        call.case = Case(
+        call.case = _make_case(
             call_id=call.id,
             tool=tool,
             name=traits.judged_as or call.name,
