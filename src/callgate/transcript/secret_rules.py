@@ -241,15 +241,23 @@ _by_sign = {sign: [each for each in _STARTS if each[1] in _TOKEN_RANKS and each[
 _signs = {_before_long_words(sign, starts): starts for sign, starts in _by_sign.items()}
 _others = [each for each in _STARTS if all(each not in starts for starts in _signs.values())]
 _words = {word: [each for each in _others if _shared_word(each[0]) == word] for word in _SHARED_WORDS}
-_rest = [(sieved(start), start, rank) for start, rank in _others if _shared_word(start) is None]
+_rest = [each for each in _others if _shared_word(each[0]) is None]
+_small_starts = [each for each in _rest if not sieved(each[0])]
+_capitals = {sieved(start): [each for each in _rest if sieved(each[0]) == sieved(start)] for start, _ in _rest}
+_capitals.pop(b"", None)
 
 
 def rules_for(text: str) -> list[SecretRule | AssignedSecrets]:
     """Return the rules with a start in the text, in their order."""
     small, capitals = text.lower(), sieved(text)
-    candidates = [
-        *(each for word, starts in _words.items() if word in small for each in starts),
-        *(each for pattern, starts in _signs.items() if pattern.search(text) for each in starts),
-        *((start, rank) for part, start, rank in _rest if part in capitals),
-    ]
-    return [RULES[rank] for rank in sorted({rank for start, rank in candidates if start in text})]
+    ranks = {rank for start, rank in _small_starts if start in text}
+    for word, starts in _words.items():
+        if word in small:
+            ranks.update(rank for start, rank in starts if start in text)
+    for part, starts in _capitals.items():
+        if part in capitals:
+            ranks.update(rank for start, rank in starts if start in text)
+    for pattern, starts in _signs.items():
+        if pattern.search(text):
+            ranks.update(rank for start, rank in starts if start in text)
+    return [RULES[rank] for rank in sorted(ranks)]
