@@ -222,9 +222,9 @@ _TOKEN_RANKS = range(len(_SPECIAL), len(RULES) - len(FORMATS) - 1)
 Starts = list[tuple[str, int]]
 
 
-def sieved(text: str) -> bytes:
+def sieved(text: str) -> str:
     """Return the capitals and digits of a text."""
-    return text.encode("utf-8", "surrogatepass").translate(None, _SMALL)
+    return text.encode("utf-8", "surrogatepass").translate(None, _SMALL).decode("ascii")
 
 
 def _shared_word(start: str) -> str | None:
@@ -244,7 +244,7 @@ _words = {word: [each for each in _others if _shared_word(each[0]) == word] for 
 _rest = [each for each in _others if _shared_word(each[0]) is None]
 _small_starts = [each for each in _rest if not sieved(each[0])]
 _capitals = {sieved(start): [each for each in _rest if sieved(each[0]) == sieved(start)] for start, _ in _rest}
-_capitals.pop(b"", None)
+_capitals.pop("", None)
 
 
 def rules_for(text: str) -> list[SecretRule | AssignedSecrets]:
