@@ -10,6 +10,7 @@ from callgate.providers.fault_table import Fault, fault_by_status, fault_of, htt
 from callgate.words.errors import ModelError
 from callgate.words.late_pattern import late_pattern
 
+_UNSPECIFIC = ("invalid_request_error",)  # OpenAI sends this type with most errors, also with failures of the server
 _CODES_OF: Mapping[Fault, str] = {
     "bad_request": "invalid_request_error invalid_argument failed_precondition out_of_range unimplemented",
     "wrong_key": "invalid_api_key authentication_error invalid_authentication_error unauthenticated",
@@ -96,8 +97,8 @@ def fault_in(error: object, status: int | None, family: str) -> tuple[Fault | No
     codes, words = _codes_and_words(error)
     words = "; ".join([*(_ADVICE[code] for code in codes if code in _ADVICE), words])
     known = [code for code in map(str.lower, codes) if code in CODES]
-    if family.startswith("openai"):  # the type of most errors there, also of failures of the server
-        known = [code for code in known if code != "invalid_request_error"]
+    if family.startswith("openai"):
+        known = [code for code in known if code not in _UNSPECIFIC]
     named: Fault | None = CODES[known[0]] if known else None
     if named in _WEAK and (status is None or status in _EXACT_STATUS):
         is_google = family == "gemini" or "resource_exhausted" in known
