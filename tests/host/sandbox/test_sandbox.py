@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from callgate.host.sandbox.profile import Profile
 from callgate.host.sandbox.sandbox import Backend, Sandbox, SandboxRefused, missing
 from callgate.policy.sandbox_policy import profile_for
 from tests.host.sandbox.kit import LINUX, best, in_shell, inside, sandbox_of, visible_folder, workspace_in
+from tests.house.tree import SRC
 
 REFUSED = {
     "echo x > ../outside": "outside",
@@ -282,3 +284,43 @@ def test_no_descriptor_of_a_process_of_the_sandbox_leads_to_a_file_outside(backe
         in_shell(sandbox, profile, "; ".join(f"({line.strip()})" for line in _OVER_DESCRIPTORS.strip().splitlines()))
         changed = {path for path in {*before, *state()} if before.get(path) != state().get(path)}
         assert not changed, f"{changed} over one of {_OVER_DESCRIPTORS}"
+
+
+_RUN = """
+import subprocess, sys
+from callgate.host.ports import Command
+from callgate.host.sandbox.profile import Profile
+from callgate.host.sandbox.sandbox import Sandbox
+from pathlib import Path
+root = sys.argv[2] + "/workspace"
+sandbox = Sandbox(sys.argv[1], Path(sys.argv[2]))
+profile = Profile(root=root, reserved=(root + "/.git", root + "/.vscode"))
+command = sandbox.wrap(Command(("/bin/sh", "-c", sys.argv[3]), root, {"PATH": "/usr/bin:/bin"}), profile)
+sys.exit(subprocess.run(command.argv, cwd=root, env=dict(command.env), pass_fds=command.pass_fds).returncode)
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "mode"),
+    [("cat a.txt; ! mkdir .git/x", 0o555), ("chmod u+w . && ! mkdir .git/x", 0o755)],
+    ids=["stays closed", "opened inside"],
+)
+def test_no_mount_points_stay_in_a_folder_without_write_permission(script: str, mode: int) -> None:
+    with visible_folder() as folder:
+        sandbox_of("bubblewrap", folder)  # skips
+        root = folder / "workspace"
+        root.mkdir()
+        (root / "a.txt").write_text("a")
+        root.chmod(0o555)
+        # Root writes in any folder unless it lacks this capability.
+        without = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override"]
+        ran = subprocess.run(
+            [*(without if os.getuid() == 0 else ()), sys.executable, "-c", _RUN, "bubblewrap", str(folder), script],
+            env={**os.environ, "PYTHONPATH": str(SRC)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (ran.returncode, os.listdir(root)) == (0, ["a.txt"]), ran.stderr
+        assert root.stat().st_mode & 0o777 == mode
+        root.chmod(0o755)

@@ -3,7 +3,7 @@ filter."""
 
 import os
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from callgate.host.environment import find_program
 from callgate.host.sandbox.profile import Binding, Profile, bindings
@@ -75,10 +75,23 @@ def sandboxed_argv(
         return (_SHELL, "-c", f"exec {inner} {opened}")
     lines = ["trap : TERM INT HUP", f"{inner} {opened}", "status=$?", "trap '' TERM INT HUP", "exit $status"]
     if held:
-        flock, rmdir = _path("flock"), _path("rmdir")
+        flock = _path("flock")
         lines[1:1] = [f"exec {lock_fd}>>{shlex.quote(lock)}", f"{flock} -s {lock_fd} || exit 125"]
-        lines[-1:-1] = [f"{flock} -n -x {lock_fd} && {rmdir} {shlex.join(held)} 2>/dev/null"]
+        lines[-1:-1] = [f"{flock} -n -x {lock_fd} && {{ {_removal(held)}; }} 2>/dev/null"]
     return (_SHELL, "-c", "\n".join(lines))
+
+
+def _removal(held: Sequence[str]) -> str:
+    """Return the shell command that removes mount points. In a folder of the user without write permission, where
+    bubblewrap could create them as root of its namespace, the folder is writable meanwhile."""
+    rmdir, chmod = _path("rmdir"), _path("chmod")
+    commands: list[str] = []
+    for folder in dict.fromkeys(map(os.path.dirname, held)):
+        name, removal = shlex.quote(folder), f"{rmdir} {shlex.join(p for p in held if os.path.dirname(p) == folder)}"
+        opened = f"{chmod} u+w {name}; {removal}; {chmod} u-w {name}"
+        is_open = os.access(folder, os.W_OK)
+        commands.append(removal if is_open else f"if [ -w {name} ]; then {removal}; else {opened}; fi")
+    return "; ".join(commands)
 
 
 LONGEST_SCRIPT = 120_000
