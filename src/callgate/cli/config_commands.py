@@ -1,6 +1,6 @@
 """The commands ``callgate config``.
 
-Settings are TOML files in layers: that of the machine's owner, your own, those of the repository; above them
+Settings are TOML files in layers: the machine owner's file, your own, the repository's files; above them
 CALLGATE_* variables and the command line. A repository can only make things stricter.
 """
 

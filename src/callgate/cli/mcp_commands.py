@@ -1,7 +1,7 @@
 """The commands ``callgate mcp``.
 
 Servers of the Model Context Protocol (MCP) bring further tools. Your own are in mcp.json, in the folder of your
-settings; those of a project in .mcp.json, which count once you trust the folder. `serve` offers our own tools to
+settings; a project's servers are in .mcp.json and apply after you trust the folder. `serve` offers our own tools to
 other programs.
 """
 

@@ -360,7 +360,7 @@ def _is_answer(text: str) -> bool:
 def decide(jsonl: bool, settings: str | None, file: str | None) -> int:
     """Read {"tool": "Bash", "arguments": {"command": "…"}, "allow": […], "ask": […], "deny": […], "mode": "…",
     "root": "/…"} and answer {"decision": "allow|ask|deny", "rule", "by", "why"}, one line each. Only the tool is
-    required. Rules apply as if given on the command line; no settings are read except those of --settings. Nothing
+    required. Rules apply as if given on the command line; only settings from --settings are read. Nothing
     is run; only symbolic links below the root are resolved.
 
     examples:

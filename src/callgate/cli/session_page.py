@@ -28,7 +28,7 @@ _LINES = 20  # shown of a result or a thought
 _WIDE = 400  # columns of one line of it
 _SHORT = 100  # columns of arguments on one line
 _NAMES = ("", "id", "used", "msgs")
-_LEAST = 20  # columns below which a name gets a line of its own
+_LEAST = 20  # a name with fewer columns is printed on a separate line
 _FOLDER_BESIDE = 120  # columns from which on the folder does not
 _LEGEND = {"?": "a question waits", "*": "unfinished", "!": "cannot be read"}
 

@@ -144,7 +144,7 @@ def _without_trailing_commas(text: str) -> tuple[str, int]:
 
 
 _DECIMAL = late_pattern(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
-# JSON inside strings is parsed again, so its total length has a limit of its own.
+# JSON inside strings is parsed again, so its total length has a separate limit.
 _MAX_INNER_CHARS = 1024 * 1024
 # Every repair is recorded and shown; more than this is not an occasional slip.
 MAX_REPAIRS = 1000

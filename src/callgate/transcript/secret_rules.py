@@ -211,7 +211,7 @@ RULES = (
 # ---- finding the rules for a text -----------------------------------------------------------------------------------
 # Every line of a log is searched for about 250 starts. One search takes 0.5 µs per 1,000 characters, so most starts are
 # searched only after a search that many starts share: for a word in small letters, for a start before a long word (one
-# pattern), or for the capitals and digits of the start among those of the text.
+# pattern), or for the start's capitals and digits in the text's capitals and digits.
 
 _SHARED_WORDS = (
     *("pass", "secret", "credential", "token", "key", "pwd", "hook", "uthorization", "ookie", "sig=", "alue", "psk"),
